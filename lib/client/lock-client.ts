@@ -8,7 +8,7 @@ import {
   type LockDefaults,
   type RedisLockModuleOptions,
 } from '../module/redis-lock.options.js';
-import { asWritten, Options, or, read } from '../options/option-readers.js';
+import { asWritten, Options, read } from '../options/option-readers.js';
 import { OPTIONS } from '../options/option-table.js';
 import { LockService } from '../service/lock.service.js';
 
@@ -80,7 +80,7 @@ export async function createLockClient(
 ): Promise<LockClient> {
   CLIENT_OPTIONS.check('createLockClient', options);
   if (isObject(options.defaults)) CLIENT_DEFAULTS.check('defaults', options.defaults);
-  const { logger, clock } = PARTS.read('the second argument of createLockClient', parts);
+  const { logger = consoleLogger, clock } = PARTS.read('the second argument of createLockClient', parts);
   const resolved = resolveModuleOptions(options, 'createLockClient');
   const client = createLockService(resolved, logger, { service: LockClient, ...(clock && { clock }) });
   try {
@@ -98,11 +98,11 @@ const LOGGER = "console, Nest's Logger, or an object with these methods";
 /** The object may have more. */
 const PARTS = new Options(
   {
-    logger: or(read.withMethods<LockLogger>(['debug', 'log', 'warn', 'error'], LOGGER), consoleLogger),
+    logger: read.withMethods<LockLogger>(['debug', 'log', 'warn', 'error'], LOGGER),
     clock: read.withMethods<Clock>(['now', 'setTimer', 'clearTimer', 'keepAlive'], 'a ManualClock'),
   },
   {},
-  () => false,
+  true,
 );
 
 const OF_METHODS = 'it is for decorated methods and handlers of Nest, which a client does not have';

@@ -2,9 +2,8 @@ import type { CanActivate, InjectionToken, ModuleMetadata, Type } from '@nestjs/
 import { LONGEST_TIMER } from '../common/clock.js';
 import type { Duration } from '../common/duration.js';
 import { isFunction } from '../common/type-guards.js';
-import { LockConfigError } from '../errors/index.js';
-import { assertMade, hints, Options, or, read, refuse, required } from '../options/option-readers.js';
-import type { OptionReader, ReadOptions } from '../options/option-readers.js';
+import { hints, Options, or, read, refuse, required } from '../options/option-readers.js';
+import type { ReadOptions } from '../options/option-readers.js';
 
 type Guard = Type<CanActivate> | CanActivate;
 
@@ -71,32 +70,25 @@ const isGuard = read.checked<Guard>(
   (guard: Partial<CanActivate> | null | undefined) => isFunction(guard) || isFunction(guard?.canActivate),
   'a guard or its class, as in guards: [AdminGuard]',
 );
-const listOfGuards = read.listOf(isGuard, "guards: [AdminGuard], or 'none'");
-
-const readGuards: OptionReader<readonly Guard[]> = (label, written) => {
-  if (written === 'none') return [];
-  if (written !== undefined) return listOfGuards(label, written);
-  throw new LockConfigError(
-    'RedisLockDashboardModule shows the holders of all locks and can release them, so it needs guards: write guards: [AdminGuard], ' +
-      "or guards: 'none' if access is controlled elsewhere.",
-  );
-};
+const listOfGuards = read.listOf(
+  isGuard,
+  "guards: [AdminGuard], or guards: 'none' if access is controlled elsewhere: the page shows the holders of all locks and can " +
+    'release them',
+);
 
 const PLACE = {
   path: or(readPath, 'locks'),
-  guards: required(readGuards),
+  guards: required((label, written) => (written === 'none' ? [] : listOfGuards(label, written))),
   imports: read.list,
 };
 
 /** The shortest interval that a person can follow. */
-const readRefresh = read.atLeast(250);
-const listOfNames = read.listOf(read.instance, 'a list of names');
+const SHORTEST_REFRESH = 250;
 
 const SETTINGS = {
   readOnly: read.flag,
-  instance: (label: string, written: unknown): readonly string[] =>
-    Array.isArray(written) ? listOfNames(label, written) : [read.instance(label, written)],
-  refresh: or((label, written) => Math.min(readRefresh(label, written), LONGEST_TIMER), 2_000),
+  instance: read.oneOrMore(read.instance, 'a list of names'),
+  refresh: or(read.atLeast(SHORTEST_REFRESH, LONGEST_TIMER), 2_000),
   limit: or(read.count(), 200),
 };
 
@@ -129,7 +121,6 @@ export const readAsyncOptions = (written: unknown): ReadOptions<typeof ASYNC.rea
 
 /** Reads the settings that a factory made. @throws LockConfigError */
 export function readMadeSettings(made: unknown, guards: readonly Guard[]): ResolvedDashboardSettings {
-  assertMade('RedisLockDashboardModule.forRootAsync', made);
-  const settings = MADE.read('what the factory of RedisLockDashboardModule.forRootAsync returned', made);
+  const settings = MADE.read('RedisLockDashboardModule.forRootAsync, from its factory,', made);
   return { ...settings, readOnly: settings.readOnly ?? guards.length === 0 };
 }

@@ -9,6 +9,7 @@ import type { LockEvent } from '../engine/lock-event.js';
 import { ObservedEvents } from './redis-lock.events.js';
 import { LockService } from '../service/lock.service.js';
 import { read } from '../options/option-readers.js';
+import { OptionWarnings } from '../options/resolve-acquire-options.js';
 import type { LockConnectionOption, RedisConnectionOption } from './redis-lock.connection.js';
 import type { ResolvedModuleOptions } from './redis-lock.options.js';
 import type { LockStoreParts } from './redis-lock.store.js';
@@ -40,7 +41,7 @@ export function createLockService<Service extends LockService = LockService>(
 ): Service {
   const logger = singleLine(sturdy(log));
   const { instance: name, keyPrefix, commandTimeout, grantTimeout } = options;
-  for (const warning of options.warnings) logger.warn(warning);
+  new OptionWarnings((warning) => logger.warn(warning)).about('defaults', options.writtenDefaults);
   const events = new Subject<LockEvent>();
   const context = createEngineContext({
     store: createStore(options, { clock, logger, keyPrefix, commandTimeout }),

@@ -1,6 +1,6 @@
 import type { Cluster, ClusterNode, ClusterOptions, Redis } from 'ioredis';
 import { isAddress, isRedisUrl } from '../common/credentials.js';
-import { describe, oneLine, quote } from '../common/describe.js';
+import { describe, quote } from '../common/describe.js';
 import { isFunction, isObject, isText } from '../common/type-guards.js';
 import { LockConfigError } from '../errors/index.js';
 import {
@@ -10,7 +10,6 @@ import {
   Options,
   or,
   read,
-  refuseHoles,
   refuseUnseen,
   required,
   type OptionReader,
@@ -44,15 +43,12 @@ const FEWEST_MASTERS = 3;
  */
 export function readConnections(connection: unknown): LockConnectionOption {
   if (isClusterOfClient(connection)) return connection;
-  if (isClusterAddress(connection)) return CLUSTER.nested('connection', connection);
+  if (isObject(connection) && 'cluster' in connection && !isFunction(connection['cluster']))
+    return CLUSTER.nested('connection', connection);
   if (!Array.isArray(connection)) return readConnection('connection', connection);
-  refuseHoles('connection', connection);
-  const masters = connection.map((each: unknown, i) =>
-    readMaster(`connection[${i}]`, each, connection.slice(0, i).indexOf(each)),
-  );
-  if (masters.length >= FEWEST_MASTERS) return Object.freeze(masters);
+  if (connection.length >= FEWEST_MASTERS) return Object.freeze(listOfMasters('connection', connection));
   throw new LockConfigError(
-    `connection is an array of ${masters.length}: Redlock takes ${FEWEST_MASTERS} or more independent masters, ` +
+    `connection is an array of ${connection.length}: Redlock takes ${FEWEST_MASTERS} or more independent masters, ` +
       'so that a majority is left when one fails; for one server write a single connection.',
   );
 }
@@ -61,90 +57,56 @@ const isOneClient = (value: unknown): value is Redis | NodeRedisClient | NodeRed
   isClient(value) || isNodeRedisClient(value) || isNodeRedisSentinel(value);
 const isClusterOfClient = (value: unknown): value is Cluster | NodeRedisCluster =>
   isClusterClient(value) || isNodeRedisCluster(value);
-const isClusterAddress = (value: unknown): boolean =>
-  isObject(value) && 'cluster' in value && !isFunction(value['cluster']);
 
-/** @param same the index of an earlier master that is the same */
-function readMaster(label: string, master: unknown, same: number): RedisConnectionOption {
-  const wrong =
-    isClusterOfClient(master) || isClusterAddress(master)
-      ? 'a Cluster: Redlock takes independent masters; for a Cluster write it without the array'
-      : Array.isArray(master)
-        ? 'an array within an array: write all masters in one array'
-        : same >= 0
-          ? `the same as connection[${same}]: each master must be a separate server`
-          : undefined;
-  if (wrong === undefined) return readConnection(label, master);
-  throw new LockConfigError(`${label} is ${wrong}.`);
-}
-
-function readConnection(label: string, connection: unknown): RedisConnectionOption {
+const readConnection: OptionReader<RedisConnectionOption> = (label, connection) => {
   if (typeof connection === 'string') return readUrl(label, connection);
   if (isOneClient(connection)) return connection;
-  if (isObject(connection)) {
-    refuseOtherClients(label, connection);
-    return readServer(label, connection);
-  }
-  throw new LockConfigError(
-    connection === undefined
-      ? `${label} is undefined: is a variable such as process.env.REDIS_URL not set, or a property missing? ` +
-          'Leave the option out for a Redis on this machine.'
-      : `${label} must be a URL such as 'redis://127.0.0.1:6379', ioredis options, or a client.`,
+  if (isObject(connection) && !isOfOtherPackage(connection)) return readServer(label, connection);
+  const isUnset =
+    ': is a variable such as process.env.REDIS_URL not set? Leave the option out for a Redis on this machine, or';
+  throw fault(
+    label,
+    connection,
+    `${connection === undefined ? isUnset : ';'} write a URL such as 'redis://127.0.0.1:6379', options such as { host, port }, or ` +
+      'a client of ioredis, or of node-redis 5 or 6: not a pool, a wrapper, a stub, a service that has a client, a URL object, ' +
+      "or a Cluster among independent masters. In tests write store: 'memory'",
+    describe(connection),
   );
-}
+};
+const listOfMasters = read.listOf(readConnection, '');
 
-/** Refuses services and stores that have a client, clients of other packages, stubs and wrappers. */
-function refuseOtherClients(label: string, connection: object): void {
-  const own = Object.entries(Object.getOwnPropertyDescriptors(connection)).filter(([name]) => !name.startsWith('_'));
-  const [property] = own.find(([, { value }]) => isOneClient(value) || isClusterOfClient(value)) ?? [];
-  const has = (name: string): boolean => isFunction((connection as Readonly<Record<string, unknown>>)[name]);
-  if (property !== undefined || has('getClient')) {
-    const client = property === undefined ? 'service.getClient()' : `object.${oneLine(property)}`;
-    throw fault(label, connection, `, which has a client: write connection: ${client}`);
-  }
-  if (!['duplicate', 'sendCommand', 'evalsha', 'eval', 'on', 'get'].some(has)) return;
-  throw new LockConfigError(
-    `${label} is ${describe(connection)} that is no client of ioredis, or of node-redis 5 or 6: a pool, a wrapper, a stub, or ` +
-      'a client of another package. The library makes connections of its own, with the address and options of a client. ' +
-      "Write connection: 'redis://…' or { host, port }, or pass a client: for a pool createClient() with the same options. " +
-      "In tests write store: 'memory'.",
+/** A service or an object that has a client, a client of another package, a stub, a wrapper or a URL. */
+const isOfOtherPackage = (connection: Readonly<Record<string, unknown>>): boolean =>
+  connection instanceof URL ||
+  CLIENT_METHODS.some((name) => isFunction(connection[name])) ||
+  Object.values(Object.getOwnPropertyDescriptors(connection)).some(
+    ({ value }) => isOneClient(value) || isClusterOfClient(value),
   );
-}
-
-/** The reader of options that ioredis gets as they are written. */
-const forIoredis =
-  <Read extends object>(options: Options<any>): OptionReader<Read> =>
-  (label, written) => {
-    options.nested(label, written);
-    return written as Read;
-  };
+const CLIENT_METHODS = ['getClient', 'duplicate', 'sendCommand', 'evalsha', 'eval', 'on', 'get'];
 
 /** ioredis takes a number for text, and connects to another port, or to this machine, if it cannot use what is written. */
 const readPort = read.checked<number | string>(
   (port) => (typeof port === 'string' ? /^\d{1,5}$/.test(port) : Number.isInteger(port)) && port >= 0 && port <= 65_535,
   'a port: a whole number from 0 to 65535',
 );
-const readHost: OptionReader<string> = (label, host) => {
-  if (isText(host) && !isAddress(host)) return host;
-  if (!isText(host)) return refuseUnseen(label, host, "the name or address of the server, such as 'redis.internal'");
-  const instead = "write only the name, such as 'redis.internal', or the URL in place of the options";
-  throw new LockConfigError(`${label} is a URL or a login: ${instead}.`);
-};
+const readHost = read.checked<string>(
+  (host) => isText(host) && !isAddress(host),
+  "only the name or address of the server, such as 'redis.internal', or a URL in place of the options",
+  refuseUnseen,
+);
 const ADDRESS = { host: readHost, port: readPort };
 
 /** Options of TLS and of a Sentinel. */
-const readNested = forIoredis(
-  new Options(
-    {
-      ...ADDRESS,
-      ...asWritten(['key', 'cert', 'ca', 'crl', 'pfx', 'passphrase', 'servername', 'rejectUnauthorized']),
-    },
-    {},
-    () => false,
-  ),
+const NESTED = new Options(
+  {
+    ...ADDRESS,
+    ...asWritten(['key', 'cert', 'ca', 'crl', 'pfx', 'passphrase', 'servername', 'rejectUnauthorized']),
+  },
+  {},
+  true,
 );
-const readTls: OptionReader = (label, written) => (isObject(written) ? readNested(label, written) : written);
-const listOfSentinels = read.listOf(readNested, "a list such as [{ host: 'a', port: 26379 }]", refuseUnseen);
+const readTls: OptionReader = (label, written) => (isObject(written) ? NESTED.nested(label, written) : written);
+const listOfSentinels = read.listOf(NESTED.nested, "a list such as [{ host: 'a', port: 26379 }]", refuseUnseen);
 
 /** Refuses a database that `SELECT` cannot take, which ioredis would replace by database 0. */
 const readDatabase: OptionReader = (label, db) => {
@@ -161,6 +123,7 @@ const OF_OTHERS = {
     ['nodes', 'rootNodes', 'startupNodes', 'clusterNodes', 'redisOptions'],
     () => 'for a Cluster write connection: { cluster: [{ host, port }, …], options: { redisOptions } }',
   ),
+  cluster: 'Redlock takes independent masters: write a Cluster without the array',
   ...hints(['socket', 'config', 'connection', 'options'], () => 'write what it contains: connection: { host, port }'),
 };
 
@@ -192,22 +155,20 @@ export const SERVER_OPTIONS = new Options(
     credentials: read.checked(isFunction, 'a function that returns { username, password, expiresAt }', refuseUnseen),
   },
   OF_OTHERS,
-  // A `Connector` may have options of its own.
-  (written) => 'Connector' in written,
+  true,
 );
 
-const readServerOptions = forIoredis<LineOptions>(SERVER_OPTIONS);
-
 const readServer: OptionReader<LineOptions> = (label, written) => {
-  if (written instanceof URL) throw new LockConfigError(`${label} is a URL object: write its text, url.href.`);
-  const options = readServerOptions(label, written);
+  // A `Connector` may have options of its own.
+  if (isObject(written) && Object.hasOwn(written, 'Connector')) return written;
+  const options = SERVER_OPTIONS.nested(label, written);
   const { credentials, username, password, sentinels, name } = options as Readonly<Record<string, unknown>>;
   if (isObject(sentinels) && !isText(name)) {
     throw new LockConfigError(
       `${label}.sentinels stand without name: write name: 'mymaster', the name of their master.`,
     );
   }
-  if (credentials === undefined || (username === undefined && password === undefined)) return options;
+  if (credentials === undefined || (username === undefined && password === undefined)) return options as LineOptions;
   throw new LockConfigError(
     `${label} has credentials beside username or password: leave these out, and return them from the function.`,
   );
@@ -233,7 +194,7 @@ const CLUSTER_OPTIONS: Options<Readonly<Record<keyof ClusterOptions, OptionReade
     ),
   },
   hints(SERVER_OPTIONS.names, (name) => `write options of each node in redisOptions: { ${name} }`),
-  () => false,
+  true,
 );
 
 const CLUSTER = new Options(
@@ -241,7 +202,7 @@ const CLUSTER = new Options(
     cluster: required(
       read.listOf(readNode, "a list of nodes, such as [{ host: 'a', port: 6379 }, 'redis://b:6379']", refuseUnseen),
     ),
-    options: or(forIoredis<ClusterOptions>(CLUSTER_OPTIONS), {}),
+    options: or(CLUSTER_OPTIONS.nested, {}),
   },
   hints(
     [...CLUSTER_OPTIONS.names, ...SERVER_OPTIONS.names],
@@ -258,7 +219,8 @@ function isEncoded(url: string): boolean {
   try {
     const { username, password, pathname, search, hash } = new URL(url);
     decodeURIComponent(`${username} ${password} ${pathname}`);
-    return !`${pathname}${search}${hash}`.includes('@');
+    // `URL` would skip white space, and ioredis would not.
+    return !/\s/.test(url) && !`${pathname}${search}${hash}`.includes('@');
   } catch {
     return false;
   }
@@ -269,14 +231,10 @@ function readUrl(label: string, url: string): string {
   const wrong = !isRedisUrl(url)
     ? "must be a URL such as 'redis://user:password@host:6379/0', with redis:// or rediss:// (TLS); " +
       "for a socket write { path: '/tmp/redis.sock' }"
-    : // `URL` would skip it, and ioredis would not.
-      /\s/.test(url)
-      ? 'is a URL with white space in it: trim the text, such as process.env.REDIS_URL.trim(), and write %20 for a ' +
-        'space in a password'
-      : isEncoded(url)
-        ? undefined
-        : "is no valid URL; write 'redis://user:password@host:6379/0', with special characters in user, password and " +
-          'database percent-encoded: %40 for @, %2F for /, %3F for ?, %23 for #, %25 for %, %20 for a space';
+    : isEncoded(url)
+      ? undefined
+      : 'is no valid URL: remove white space around it, as with process.env.REDIS_URL.trim(), and percent-encode special ' +
+        'characters in user, password and database: %40 for @, %2F for /, %3F for ?, %23 for #, %25 for %, %20 for a space';
   if (wrong !== undefined) throw new LockConfigError(`${label} ${wrong}.`);
   const { pathname, searchParams } = new URL(url);
   SERVER_OPTIONS.check(label, Object.fromEntries(searchParams));

@@ -1,23 +1,13 @@
 import { hostname } from 'node:os';
-import { refuseUrls } from '../common/refuse-urls.js';
 import { read } from '../options/option-readers.js';
 
 const LONGEST = 64;
 
-/** `CLIENT SETNAME` takes no spaces and no control characters. */
-const readName = read.text(
+/** Reads the label of a client, by which people find its process. `CLIENT SETNAME` takes no spaces and no control characters. */
+export const readLabel = read.name(
   new RegExp(`^[!-~]{1,${LONGEST}}$`),
   `1 to ${LONGEST} printable ASCII characters without spaces, such as 'orders:7f9c'`,
 );
-
-/**
- * The label of a client, by which people find its process.
- * @throws LockConfigError
- */
-export function readLabel(label: string, written: unknown): string {
-  refuseUrls(label, written);
-  return readName(label, written);
-}
 
 /**
  * The host and the process id. In Kubernetes the host name is that of the pod. A pod in the network of its host can say its

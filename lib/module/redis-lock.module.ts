@@ -1,7 +1,6 @@
 import { Logger, Module, type DynamicModule, type InjectionToken, type Provider, type Type } from '@nestjs/common';
 import { fromCaller } from '../common/from-caller.js';
 import { APP_INTERCEPTOR, ModuleRef, ModulesContainer } from '@nestjs/core';
-import { assertMade } from '../options/option-readers.js';
 import { LockConfigError } from '../errors/index.js';
 import { RequestContextInterceptor } from '../interceptors/request-context.interceptor.js';
 import { LockService } from '../service/lock.service.js';
@@ -139,17 +138,15 @@ function optionsFactory(maker: unknown, useClass: Type | undefined): RedisLockOp
 }
 
 /** The module is registered before its options are made, so `instance` and `isGlobal` cannot come from them. */
-function resolveNamed(name: string, made: unknown): ResolvedModuleOptions {
-  const label = 'RedisLockModule.forRootAsync';
-  assertMade(label, made);
-  const { isGlobal, instance: given }: RedisLockRootOptions = made;
+function resolveNamed(name: string, made: RedisLockRootOptions): ResolvedModuleOptions {
+  const resolved = resolveModuleOptions(made, 'RedisLockModule.forRootAsync, from its factory,');
+  const { isGlobal, instance: given } = made;
   if (isGlobal !== undefined) {
     throw new LockConfigError(
       'isGlobal has no effect here: write it beside the factory: forRootAsync({ isGlobal, … }).',
     );
   }
-  const resolved = resolveModuleOptions(made, label);
-  if (given === undefined || resolved.instance === name) return { ...resolved, instance: name };
+  if (given === undefined || given === name) return { ...resolved, instance: name };
   throw new LockConfigError(
     `the options of RedisLockModule '${name}' have the instance '${given}': ` +
       `write it beside the factory instead: forRootAsync({ instance: '${given}', … }).`,

@@ -6,7 +6,7 @@ import { assertKeyPrefix } from '../keys/index.js';
 import type { KeyBuilder, OnContended, OnLost, OnUnavailable, RunOptions } from '../options/acquire-options.js';
 import { hints, Options, or, read, type ReadOptions } from '../options/option-readers.js';
 import { OPTIONS } from '../options/option-table.js';
-import { refuseContradictions, warningsAbout, type CallDefaults } from '../options/resolve-acquire-options.js';
+import { refuseContradictions, type CallDefaults } from '../options/resolve-acquire-options.js';
 import { readConnections, refuseOtherPrefix, SERVER_OPTIONS } from './redis-lock.connection.js';
 import type { LockConnectionOption } from './redis-lock.connection.js';
 import { defaultLabel, readLabel } from './redis-lock.label.js';
@@ -156,7 +156,7 @@ export const MODULE_OPTIONS = new Options(
     keyBuilder: read.syncFunc<KeyBuilder>('a function that returns the key at once: (key) => `${tenant()}:${key}`'),
     renewedLease: or(read.lease, 30_000),
     defaults: or(OPTIONS.defaults.nested, OPTIONS.defaults.defaults),
-    commandTimeout: or((label, written) => Math.min(read.atLeast(1)(label, written), LONGEST_COMMAND), 5_000),
+    commandTimeout: or(read.atLeast(1, LONGEST_COMMAND), 5_000),
     shutdownTimeout: or(read.duration, 10_000),
     drainTimeout: or(read.wait, Infinity),
     grantTimeout: or(read.lease, 3_000),
@@ -185,8 +185,8 @@ export type ResolvedModuleOptions = Omit<
   readonly connection: () => LockConnectionOption;
   readonly label: string;
   readonly defaults: CallDefaults;
-  /** Warnings about defaults that are allowed and probably mistakes. */
-  readonly warnings: readonly string[];
+  /** The defaults as they were written, for warnings. */
+  readonly writtenDefaults: LockDefaults;
 };
 
 /**
@@ -194,7 +194,7 @@ export type ResolvedModuleOptions = Omit<
  * @throws LockConfigError for the first that cannot be used; its message names it and says what to write instead
  */
 export function resolveModuleOptions(
-  written: RedisLockModuleOptions = {},
+  written: RedisLockModuleOptions,
   label = 'RedisLockModule',
 ): ResolvedModuleOptions {
   const options = MODULE_OPTIONS.read(label, written);
@@ -215,16 +215,15 @@ export function resolveModuleOptions(
   }
   // A protocol has names of its own, and refuses every prefix.
   if (store === 'redis' && protocol === undefined) refuseOtherPrefix(connection, keyPrefix);
-  const asWritten = written.defaults ?? (Object.create(null) as LockDefaults);
-  const waits = defaults.onContended === 'throw' || asWritten.waitTimeout !== undefined;
+  const writtenDefaults = written.defaults ?? (Object.create(null) as LockDefaults);
   return Object.freeze({
     ...options,
     connection: () => connection,
     label: options.label ?? defaultLabel(),
     defaults: Object.freeze({
       ...{ ...defaults, renewedLease, keyBuilder },
-      methodWaitTimeout: waits ? defaults.waitTimeout : 0,
+      methodWaitTimeout: writtenDefaults.waitTimeout === undefined ? 0 : defaults.waitTimeout,
     }),
-    warnings: warningsAbout('defaults', asWritten),
+    writtenDefaults,
   });
 }

@@ -2,7 +2,7 @@ import { types } from 'node:util';
 import { alternatives, describe, oneLine, quote } from '../common/describe.js';
 import { durationIn } from '../common/duration.js';
 import { refuseUrls } from '../common/refuse-urls.js';
-import { isFunction, isObject, isSyncFunction, isText } from '../common/type-guards.js';
+import { isFunction, isObject, isSyncFunction } from '../common/type-guards.js';
 import { LockConfigError } from '../errors/index.js';
 
 /**
@@ -50,6 +50,15 @@ const oneOf = <Read>(words: readonly unknown[], described?: string): OptionReade
 const text = (pattern: RegExp, instead: string): OptionReader<string> =>
   checked((written: unknown) => typeof written === 'string' && pattern.test(written), instead);
 
+/** A text that is printed, so it must not be a URL, which may contain a password. */
+const name = (pattern: RegExp, instead: string): OptionReader<string> => {
+  const plain = text(pattern, instead);
+  return (label, written) => {
+    refuseUrls(label, written);
+    return plain(label, written);
+  };
+};
+
 /** A function. */
 const func = <Func>(instead: string): OptionReader<Func> => checked(isFunction, instead);
 
@@ -60,14 +69,8 @@ const syncFunc = <Func>(instead: string): OptionReader<Func> => checked(isSyncFu
 export const LARGEST_COUNT = 1e15;
 
 /** A whole number. */
-const count =
-  (least = 1, most = LARGEST_COUNT): OptionReader<number> =>
-  (label, written) => {
-    const number = Number.isSafeInteger(written) ? Number(written) : NaN;
-    if (number >= least && number <= most) return number;
-    const limit = most < LARGEST_COUNT || number > most ? `, and ${most} or less` : '';
-    return refuse(label, written, `a whole number of at least ${least}${limit}`);
-  };
+const count = (least = 1, most = LARGEST_COUNT): OptionReader<number> =>
+  checked((n: number) => Number.isSafeInteger(n) && n >= least && n <= most, `a whole number from ${least} to ${most}`);
 
 /** A list, whose elements the messages name by their position. */
 const listOf =
@@ -78,6 +81,12 @@ const listOf =
     return written.map((element, i) => each(`${label}[${i}]`, element));
   };
 
+/** One value, or a list of some. */
+const oneOrMore = <Read>(each: OptionReader<Read>, instead: string): OptionReader<readonly Read[]> => {
+  const several = listOf(each, instead);
+  return (label, written) => (Array.isArray(written) ? several(label, written) : [each(label, written)]);
+};
+
 /** An object, such as a logger, that has the methods that the library calls. */
 const withMethods =
   <Read>(methods: readonly string[], example: string): OptionReader<Read> =>
@@ -87,12 +96,12 @@ const withMethods =
     throw fault(label, written, ` without ${methods.join(', ')}: give ${example}`);
   };
 
-/** A length of time of at least so many ms. */
+/** A length of time of at least so many ms. A longer one than `most` counts as `most`. */
 const atLeast =
-  (least: number): OptionReader<number> =>
+  (least: number, most = Infinity): OptionReader<number> =>
   (label, written) => {
     const ms = read.duration(label, written);
-    if (ms >= least) return Math.ceil(ms);
+    if (ms >= least) return Math.min(Math.ceil(ms), most);
     const isInSeconds = typeof written === 'number' && ms > 0 && ms < 60;
     const why = isInSeconds ? `is in milliseconds: write '${written}s'` : 'is too short';
     throw new LockConfigError(`${label} ${why}. It must be at least ${least} ms.`);
@@ -103,7 +112,7 @@ const LONGEST_DURATION = 366;
 
 /** The readers of options, and the functions that make readers. */
 export const read = {
-  ...{ checked, oneOf, text, func, syncFunc, count, listOf, withMethods, atLeast },
+  ...{ checked, oneOf, text, name, func, syncFunc, count, listOf, oneOrMore, withMethods, atLeast },
 
   asWritten: (_label: string, written: unknown): unknown => written,
 
@@ -143,10 +152,7 @@ export const read = {
   listener: func<(...args: any[]) => unknown>('a function'),
 
   /** The name of a module instance. */
-  instance: (label: string, written: unknown): string => {
-    refuseUrls(label, written);
-    return isText(written) ? written : refuse(label, written, "the name of a RedisLockModule, such as 'jobs'");
-  },
+  instance: name(/\S/, "the name of a RedisLockModule, such as 'jobs'"),
 };
 
 /**
@@ -166,14 +172,6 @@ export function refuseHoles(label: string, list: readonly unknown[], Refusal: Er
   if (hole >= 0) throw new Refusal(`${label}[${hole}] is missing: there are two commas in a row, or it was deleted.`);
 }
 type ErrorClass = new (message: string) => Error;
-
-/** Refuses what a factory of options has returned unless it is an object. */
-export function assertMade(label: string, made: unknown): asserts made is object {
-  if (isObject(made)) return;
-  throw new LockConfigError(
-    `${label}: the factory returned ${describe(made)}: return the options, or {} for the defaults.`,
-  );
-}
 
 /** The reader of an option with the value that applies if it is left out. */
 export const or = <Read, const Default>(
@@ -215,14 +213,13 @@ export class Options<Readers extends Readonly<Record<string, OptionReader>>> {
 
   /**
    * @param elsewhere names that are no options here, with what to write in their place
-   * @param foreign for objects of other packages, which may have more than the table: whether this one may have options of any
-   *   name. If it may not, probable typing errors are refused. Messages do not show such an object, because it may contain a
-   *   password.
+   * @param foreign for objects of other packages, which may have more than the table, and keep it. Only probable typing errors
+   *   are refused. Messages do not show such an object, because it may contain a password.
    */
   constructor(
     readonly readers: Readers,
     readonly elsewhere: Readonly<Record<string, string>> = {},
-    private readonly foreign?: (written: object) => boolean,
+    private readonly foreign = false,
   ) {
     const rows = Object.entries<Row>(readers);
     this.known = new Map(rows);
@@ -242,7 +239,7 @@ export class Options<Readers extends Readonly<Record<string, OptionReader>>> {
    */
   read(label: string, written: unknown, prefix = ''): ReadOptions<Readers> {
     this.check(label, written);
-    const options: Record<string, unknown> = { ...this.defaults };
+    const options: Record<string, unknown> = { ...(this.foreign ? (written as object) : this.defaults) };
     for (const name of Object.keys(written as object)) {
       const reader = this.known.get(name);
       const value = (written as Record<string, unknown>)[name];
@@ -259,26 +256,20 @@ export class Options<Readers extends Readonly<Record<string, OptionReader>>> {
    */
   check(label: string, written: unknown): void {
     if (!isObject(written) || Array.isArray(written)) {
-      const example = Object.hasOwn(EXAMPLES, label) ? `: write ${label}${EXAMPLES[label]}` : '';
-      const given = this.foreign ? describe(written) : show(written);
-      throw new LockConfigError(`${label} takes an object of options; this is ${given}${example}.`);
+      const given = this.foreign ? describe(written) : `${show(written)}: ${this.list}`;
+      throw new LockConfigError(`${label} takes an object of options; this is ${given}.`);
     }
     if (!isPlain(written)) this.refuseInherited(label, written);
-    // Reflect.ownKeys would take three times as long.
-    for (const name of Object.getOwnPropertyNames(written)) {
-      if (!this.known.has(name)) this.refuseUnknown(label, written, name);
+    for (const name of Object.keys(written)) {
+      if (!this.known.has(name)) this.refuseUnknown(label, name);
       const property = Object.getOwnPropertyDescriptor(written, name)!;
-      if (property.get !== undefined || property.set !== undefined) throw hidden(label, written, name, 'a getter');
-      if (property.enumerable !== true) throw hidden(label, written, name, 'not enumerable');
+      if (property.get !== undefined) throw hidden(label, written, name, 'a getter');
     }
-    for (const symbol of Object.getOwnPropertySymbols(written)) this.refuseUnknown(label, written, symbol.toString());
   }
 
-  /** A promise, a Map, a Set or a Date has no options at all. The getters of a class look like options, and are none. */
+  /** A promise has no options at all. The getters of a class look like options, and are none. */
   private refuseInherited(label: string, written: object): void {
     if (types.isPromise(written)) throw new LockConfigError(`${label} is a promise of options: await it first.`);
-    if (types.isMap(written) || types.isSet(written) || types.isDate(written))
-      throw new LockConfigError(`${label} takes a plain object of options; this is ${describe(written)}.`);
     for (let from = prototypeOf(written); from !== null; from = prototypeOf(from)) {
       const isOfClass = prototypeOf(from) !== null;
       for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(from))) {
@@ -288,41 +279,24 @@ export class Options<Readers extends Readonly<Record<string, OptionReader>>> {
     }
   }
 
-  private refuseUnknown(label: string, written: object, name: string): void {
-    if (this.foreign?.(written)) return;
+  private get list(): string {
+    return `the options are ${this.names.join(', ')}`;
+  }
+
+  private refuseUnknown(label: string, name: string): void {
     const names = [...this.names, ...Object.keys(this.elsewhere)];
-    const meant = names.includes(name) ? name : suggestion(name, names, this.foreign && TYPING_ERROR);
+    const meant = names.includes(name) ? name : suggestion(name, names, this.foreign ? TYPING_ERROR : undefined);
     if (this.foreign && meant === undefined) return;
-    const guess = meant === undefined ? `the options are ${this.names.join(', ')}` : `did you mean '${meant}'?`;
+    const guess = meant === undefined ? this.list : `did you mean '${meant}'?`;
     const instead = meant === undefined || this.known.has(meant) ? undefined : `${this.elsewhere[meant]!}.`;
     const hint = instead === undefined ? guess : meant === name ? instead : `${guess} If so, ${instead}`;
     throw new LockConfigError(`${label} has no option ${quote(name)}: ${hint}`);
   }
 }
 
-/** What stands behind the name of a function in a right call. */
-const EXAMPLES: Readonly<Record<string, string>> = {
-  RedisLockModule: ".forRoot({ connection: 'redis://…' })",
-  'RedisLockModule.forRootAsync': '({ useFactory: () => ({ … }) })',
-  createLockClient: "({ connection: 'redis://…' })",
-  getSemaphore: '(key, { permits: 5 })',
-  acquire: "(key, { waitTimeout: '5s' })",
-  run: "(key, task, { waitTimeout: '5s' })",
-  list: "({ match: 'stock:*' })",
-  lock: "({ waitTimeout: '5s' })",
-  adopt: "(text, { expire: '30s' })",
-  health: "({ timeout: '1s' })",
-  forceRelease: '(key, { hold: holder.id })',
-  countDown: '({ replicas: { min: 1 } })',
-  'new LockTesting': "({ instance: 'jobs' })",
-  replicas: ': { min: 1 }',
-  'defaults.replicas': ': { min: 1 }',
-};
-
 const hidden = (label: string, written: object, name: string, how: string): LockConfigError =>
   new LockConfigError(
-    `${label}: ${oneLine(name)} is ${how} in ${describe(written)}, but an option must be an own, enumerable property: ` +
-      `write { ${oneLine(name)}: … } with its value.`,
+    `${label}: ${oneLine(name)} is ${how} in ${describe(written)}: write { ${oneLine(name)}: … } with its value, as an own property.`,
   );
 
 const prototypeOf = (value: object): object | null => Object.getPrototypeOf(value) as object | null;

@@ -1,6 +1,6 @@
 import { withoutSecret } from '../common/credentials.js';
 import type { Duration } from '../common/duration.js';
-import { isObject, isText } from '../common/type-guards.js';
+import { isObject } from '../common/type-guards.js';
 import type { ReplicaTerms } from '../engine/hold.js';
 import { LockConfigError } from '../errors/index.js';
 import type {
@@ -12,20 +12,10 @@ import type {
   OnUnavailable,
   ReleaseMode,
 } from './acquire-options.js';
-import { hints, Options, or, read, refuse, required, type OptionReader } from './option-readers.js';
+import { hints, Options, or, read, required, type OptionReader } from './option-readers.js';
 
-const readKind: OptionReader<LockKind> = (label, written) => {
-  if (written === 'exclusive' || written === 'read' || written === 'write') return written;
-  const hint = written === 'fair' ? ': write fair: true' : written === 'semaphore' ? ': write permits: 3' : '';
-  return refuse(label, written, `'exclusive', 'read' or 'write'${hint}`);
-};
-const readHoldIds: OptionReader<readonly string[]> = (label, written) => {
-  const ids = [written].flat();
-  if (ids.length > 0 && ids.every(isText)) return ids;
-  return refuse(label, written, 'the id of a hold: hold: holder.id, with a holder of inspect(key) or list()');
-};
-const readBy: OptionReader<string> = (label, written) =>
-  isText(written) ? withoutSecret(written) : refuse(label, written, "who releases the lock, such as by: 'ann@bastion'");
+const HOLD_ID = 'the id of a hold: hold: holder.id, with a holder of inspect(key) or list()';
+const readWho = read.text(/\S/, "who releases the lock, such as by: 'ann@bastion'");
 const REPLICAS = new Options({ min: required(read.amount), timeout: or(read.wholeDuration, 1_000) });
 
 /** The options of `acquire` and `tryAcquire`. */
@@ -41,7 +31,10 @@ const ACQUIRE = {
   owner: read.text(/^[^\s\p{Cc}\p{Cs}]{1,128}$/u, 'a text of 1 to 128 characters without spaces or control characters'),
   reentrant: read.flag,
   holdAtLeast: read.wholeDuration,
-  kind: readKind,
+  kind: read.checked<LockKind>(
+    (kind: string) => ['exclusive', 'read', 'write'].includes(kind),
+    "'exclusive', 'read' or 'write'; for other kinds of locks write fair: true or permits: 3",
+  ),
   permits: read.amount,
   units: read.amount,
   fair: read.flag,
@@ -56,11 +49,7 @@ const RUN = {
   onContended: read.oneOf<OnContended>(['throw', 'skip'], 'a function'),
   onUnavailable: read.oneOf<OnUnavailable>(['throw', 'skip'], 'a function'),
   onLost: read.oneOf<OnLost>(['throw', 'ignore'], 'a function'),
-  release: read.checked<ReleaseMode>(
-    (written) => written === 'awaited' || written === 'background',
-    "'awaited' (the call returns once Redis has answered its release) or 'background' (it returns as soon as the work has " +
-      'ended)',
-  ),
+  release: read.oneOf<ReleaseMode>(['awaited', 'background']),
 };
 
 const { expire, renewedLease, maxRenewTimes, waitTimeout, signal, owner, reentrant, holdAtLeast } = ACQUIRE;
@@ -127,7 +116,10 @@ export const OPTIONS = {
     { match: read.text(/[^]/, "a key, in which * stands for any text, such as 'stock:*'") },
     hints(['prefix', 'keyPrefix', 'pattern'], () => "write { match: 'stock:*' }, in which * stands for any text"),
   ),
-  forceRelease: new Options({ hold: readHoldIds, by: readBy }),
+  forceRelease: new Options({
+    hold: read.oneOrMore(read.text(/\S/, HOLD_ID), HOLD_ID),
+    by: (label: string, written: unknown) => withoutSecret(readWho(label, written)),
+  }),
 };
 
 /** The options of a place as they were read. */

@@ -79,19 +79,13 @@ export class CallReader {
       const onLost = options.onLost ?? (isRun ? this.defaults.onLost : undefined);
       const terms = termsOf(options, this.defaults, ofMethod(context, this.defaults));
       call = { terms, reentrant, onLost, release, isGuarded: !isRun };
-      this.warn(call, written);
+      const { expire = this.defaults.expire, maxRenewTimes, waitTimeout }: AcquireOptions = written;
+      const label = terms.pattern ?? terms.method ?? 'options of a lock';
+      this.warnings.about(label, { expire, maxRenewTimes, waitTimeout });
       if (Object.isFrozen(written)) this.known.set(written, call);
     }
     const { signal } = context;
     return signal === undefined ? call : { ...call, terms: { ...call.terms, signal } };
-  }
-
-  private warn(
-    { terms }: ReadCall,
-    { expire = this.defaults.expire, maxRenewTimes, waitTimeout }: AcquireOptions,
-  ): void {
-    if (maxRenewTimes === undefined && terms.waitTimeout > LONGEST_SUSPICIOUS_WAIT) return;
-    this.warnings.about(terms.pattern ?? terms.method ?? 'options of a lock', { expire, maxRenewTimes, waitTimeout });
   }
 }
 
@@ -175,42 +169,32 @@ function modeOf({ kind, permits, units = 1 }: ReadOptions): HoldMode {
 /** In ms: a shorter wait is of no use, so such a number is usually a mistake for seconds. */
 const LONGEST_SUSPICIOUS_WAIT = 49;
 
-/** Options that were written side by side. */
-type SuspiciousOptions = Readonly<Partial<Record<'expire' | 'maxRenewTimes' | 'waitTimeout', unknown>>>;
-
-/** Warnings about options that are allowed and probably a mistake. The options themselves have been checked. */
-export function warningsAbout(label: string, { expire, maxRenewTimes, waitTimeout }: SuspiciousOptions): string[] {
-  const warnings: string[] = [];
-  if (Number(maxRenewTimes) > 0 && Number(durationIn(expire)) > 0) {
-    warnings.push(
-      `${label}: maxRenewTimes has no effect beside expire, a fixed lease, which is not renewed: leave one of them out.`,
-    );
-  }
-  if (typeof waitTimeout === 'number' && waitTimeout >= 1 && waitTimeout <= LONGEST_SUSPICIOUS_WAIT) {
-    warnings.push(
-      `${label}: waitTimeout is ${waitTimeout}, which is in milliseconds: write '${waitTimeout}s' if seconds were meant, ` +
-        `or '${waitTimeout}ms'.`,
-    );
-  }
-  return warnings;
-}
-
 /** At most this many different warnings are logged, because a caller may make a new pattern for each call. */
 const MOST_WARNINGS = 100;
 
-/** Logs each warning once for each label, whatever the values of the options. */
+type SuspiciousOptions = Pick<AcquireOptions, 'expire' | 'maxRenewTimes' | 'waitTimeout'>;
+
+/** Warns about options that are allowed and probably a mistake: once for each label, whatever the values of the options. */
 export class OptionWarnings {
   private readonly logged = new Set<string>();
 
   constructor(private readonly warn: (warning: string) => void) {}
 
-  about(label: string, options: SuspiciousOptions): void {
-    for (const warning of warningsAbout(label, options)) {
-      // A caller may compute the value anew for each call.
-      const name = warning.replaceAll(String(options.waitTimeout), '');
-      if (this.logged.has(name) || this.logged.size >= MOST_WARNINGS) continue;
-      this.logged.add(name);
-      this.warn(warning);
+  /** @param written options that were written side by side, and have been checked */
+  about(label: string, { expire, maxRenewTimes, waitTimeout }: SuspiciousOptions): void {
+    if (Number(maxRenewTimes) > 0 && Number(durationIn(expire)) > 0) {
+      const why = ' has no effect beside expire, a fixed lease, which is not renewed: leave one of them out.';
+      this.once(`${label}: maxRenewTimes`, why);
     }
+    if (typeof waitTimeout === 'number' && waitTimeout >= 1 && waitTimeout <= LONGEST_SUSPICIOUS_WAIT) {
+      const instead = `write '${waitTimeout}s' if seconds were meant, or '${waitTimeout}ms'.`;
+      this.once(`${label}: waitTimeout`, ` is ${waitTimeout}, which is in milliseconds: ${instead}`);
+    }
+  }
+
+  private once(what: string, warning: string): void {
+    if (this.logged.has(what) || this.logged.size >= MOST_WARNINGS) return;
+    this.logged.add(what);
+    this.warn(what + warning);
   }
 }

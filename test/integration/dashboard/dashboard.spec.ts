@@ -377,7 +377,7 @@ describe('the dashboard', () => {
     const early = { guards: 'none', useFactory: () => ({ path: 'x' }) } as const;
     const { module: type, ...rest } = RedisLockDashboardModule.forRootAsync(early as never);
     await expect(bench.boot({ imports: [{ module: type, ...rest }] })).rejects.toThrow(
-      'what the factory of RedisLockDashboardModule.forRootAsync returned has no option "path": write it beside the factory',
+      'RedisLockDashboardModule.forRootAsync, from its factory, has no option "path": write it beside the factory',
     );
   });
 

@@ -130,36 +130,28 @@ describe('options that are not own data properties', () => {
       const inherited = Object.create({ [name]: 1_000 });
       class Options {}
       Object.defineProperty(Options.prototype, name, { get: () => 1_000 });
-      const notListed = Object.defineProperty({}, name, { value: 1_000 });
-      for (const options of [accessor, inherited, new Options(), notListed]) {
+      for (const options of [accessor, inherited, new Options()]) {
         const error = await refusal(() => call(options));
         expect({ call: String(call), code: error?.code }).toEqual({ call: String(call), code: 'LOCK_CONFIG' });
         expect(error.message).toContain(name);
-        expect(error.message).toMatch(/is (a getter|inherited|not enumerable) in an object/);
+        expect(error.message).toMatch(/is (a getter|inherited) in an object/);
       }
     }
   });
 
-  it('are refused: promises, maps, dates, symbols as names', async () => {
+  it('are refused: promises and maps', async () => {
     const service = await bench.service();
     const wrong: Array<[unknown, RegExp]> = [
       [Promise.resolve({}), /a promise.*await/],
       [new Map([['expire', 1]]), /Map/],
       [new Set(), /Set/],
-      [new Date(), /Date/],
     ];
-    for (const [name, call] of calls(service)) {
+    for (const [, call] of calls(service)) {
       for (const [options, message] of wrong) {
         const error = await refusal(() => call(options));
         expect({ call: String(call), code: error?.code }).toEqual({ call: String(call), code: 'LOCK_CONFIG' });
         expect(error.message).toMatch(message);
       }
-      if (name === 'password') continue;
-      const error = await refusal(() => call({ [Symbol('speed')]: 1 }));
-      expect({ call: String(call), message: error?.message }).toEqual({
-        call: String(call),
-        message: expect.stringContaining('Symbol(speed)'),
-      });
     }
   });
 
@@ -207,7 +199,10 @@ describe('options that are not own data properties', () => {
 
   it('are refused as a connection: a URL object', async () => {
     const error = await refusal(root({ connection: new URL('redis://ann:s3cret@h') }));
-    expect(error).toMatchObject({ code: 'LOCK_CONFIG', message: expect.stringContaining('.href') });
+    expect(error).toMatchObject({
+      code: 'LOCK_CONFIG',
+      message: expect.stringContaining('an object (URL); write a URL'),
+    });
     expect(error.message).not.toContain('s3cret');
   });
 

@@ -88,8 +88,8 @@ describe('options of the module that cannot be used', () => {
     ['misspelt', { conection: 'x' }, ['no option "conection"', "did you mean 'connection'?"]],
     ['URL of something else', { connection: 'http://x' }, ['redis:// or rediss://']],
     ['URL that is none', { connection: 'redis://a:bc@[x' }, ['no valid URL']],
-    ['no connection at all', { connection: 5 }, ['connection must be a URL']],
-    ['connection null', { connection: null }, ['connection must be a URL']],
+    ['no connection at all', { connection: 5 }, ['connection is a number; write a URL']],
+    ['connection null', { connection: null }, ['connection is null; write a URL']],
     ['port alone', { port: 6379 }, ['write connection: { port }']],
     ['misspelt port', { prot: 6379 }, ["did you mean 'port'? If so, write connection: { port }."]],
     [

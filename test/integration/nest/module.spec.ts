@@ -103,8 +103,12 @@ describe('RedisLockModule', () => {
       ['a name', () => ({ instance: 'jobs' }), "forRootAsync({ instance: 'jobs', … })"],
       ['isGlobal', () => ({ isGlobal: false }), 'isGlobal has no effect here'],
       ['a URL that is not set', () => ({ connection: process.env['NO_SUCH_URL'] }), 'connection is undefined'],
-      ['nothing', () => undefined, 'the factory returned undefined: return the options, or {} for the defaults'],
-      ['null', async () => null, 'the factory returned null'],
+      [
+        'nothing',
+        () => undefined,
+        'from its factory, takes an object of options; this is undefined: the options are instance, connection,',
+      ],
+      ['null', async () => null, 'from its factory, takes an object of options; this is null'],
     ])('does not start with %s among the options', async (_what, useFactory, message) => {
       await expect(start([RedisLockModule.forRootAsync({ useFactory: useFactory as never })])).rejects.toThrow(message);
     });

@@ -141,7 +141,10 @@ describe('a command line', () => {
       ['-c', '{"cluster":["redis://a"],"password":"secret"}'],
       'connection has no option "password": write options of each node in',
     ],
-    [['-c', '{"cluster":["redis://a"]}', '-c', 'redis://b', '-c', 'redis://c'], 'connection[0] is a Cluster'],
+    [
+      ['-c', '{"cluster":["redis://a"]}', '-c', 'redis://b', '-c', 'redis://c'],
+      'connection[0] has no option "cluster": Redlock takes independent masters',
+    ],
   ])('%j is refused before anything is connected', async (args, why) => {
     const refusal = connect(read('ls', ...args) as CommandLine);
     await expect(refusal).rejects.toBeInstanceOf(UsageError);

@@ -71,11 +71,11 @@ describe('connection', () => {
     ['connection.cluster[0] is 70000; write a port', { cluster: [70_000] }],
     ['connection.sentinels[0].port is -1; write a port', { sentinels: [{ host: 'a', port: -1 }], name: 'm' }],
     [
-      "connection.host is a URL or a login: write only the name, such as 'redis.internal', or the URL in place of the options.",
+      "connection.host is a string of 17 characters; write only the name or address of the server, such as 'redis.internal', or a URL",
       { host: 'redis://:secret@a' },
     ],
-    ['connection.host is a number; write the name or address of the server', { host: 5 }],
-    ['connection.host is an empty string; write the name or address', { host: '' }],
+    ['connection.host is a number; write only the name or address of the server', { host: 5 }],
+    ['connection.host is an empty string; write only the name or address', { host: '' }],
     ["connection.path is a number; write the path of a socket: '/tmp/redis.sock'", { path: 5 }],
     ['connection.path is a string of 17 characters; write the path', { path: 'redis://:secret@a' }],
     ["connection.sentinels stand without name: write name: 'mymaster'", { sentinels: [node] }],
@@ -86,16 +86,19 @@ describe('connection', () => {
     ['the database of connection is "-1"', 'redis://a?db=-1'],
     ['connection.db is "abc"', { host: 'a', db: 'abc' }],
     ['connection.db is NaN', { host: 'a', db: NaN }],
-    ['no client of ioredis, or of node-redis', { evalsha: async () => 1, duplicate: () => ({}), options: {} }],
-    ['no client of ioredis', { isCluster: true, duplicate: () => ({}), options: {} }],
+    ['connection is an object; write a URL such as', { evalsha: async () => 1, duplicate: () => ({}), options: {} }],
     [
-      'an object (KeyvRedis) that is no client of ioredis',
+      'a client of ioredis, or of node-redis 5 or 6: not a pool, a wrapper, a stub',
+      { isCluster: true, duplicate: () => ({}), options: {} },
+    ],
+    [
+      'connection is an object (KeyvRedis); write a URL',
       new (class KeyvRedis {
         get() {}
       })(),
     ],
     [
-      'which has a client: write connection: service.getClient().',
+      'connection is an object (RedisService); write',
       new (class RedisService {
         private readonly clients = new Map();
         getClient() {
@@ -103,13 +106,13 @@ describe('connection', () => {
         }
       })(),
     ],
-    ['write connection: object.redis.', { redis: createClient(), prefix: '' }],
+    ['not a pool, a wrapper, a stub, a service that has a client', { redis: createClient(), prefix: '' }],
     [
-      'no client of ioredis, or of node-redis 5 or 6',
+      'a client of ioredis, or of node-redis 5 or 6: not',
       { isOpen: false, options: {}, duplicate() {}, sendCommand() {}, on() {} },
     ],
-    ['that is no client of ioredis, or of node-redis 5 or 6: a pool', createClientPool()],
-    ['for a pool createClient() with the same options', createClient().createPool()],
+    ['a client of ioredis, or of node-redis 5 or 6: not a pool', createClientPool()],
+    ['a client of ioredis, or of node-redis 5 or 6: not a pool', createClient().createPool()],
     [
       'connection: url is inherited in an object (Settings)',
       new (class Settings {
@@ -122,18 +125,23 @@ describe('connection', () => {
     ['connection.credentials is null', { credentials: null }],
     ['connection.sentinels is a string of 10 characters', { sentinels: 'a:secret@b', name: 'm' }],
     ['connection.sentinels is an empty array', { sentinels: [], name: 'm' }],
-    ['is a URL with white space in it: trim the text', ' redis://:secret@a'],
-    ['is a URL with white space in it: trim the text', 'redis://:secret@a\n'],
-    ['is a URL with white space in it: trim the text', { cluster: ['\tredis://:secret@a'] }],
-    ['percent-encoded: %40 for @', 'redis://:secret%zz@a'],
-    ['percent-encoded: %40 for @', 'redis://:secret@a/%zz'],
-    ['connection[1] is a Cluster', ['redis://a', { cluster: [node] }, 'redis://c']],
+    ['is no valid URL: remove white space around it', ' redis://:secret@a'],
+    ['is no valid URL: remove white space around it', 'redis://:secret@a\n'],
+    ['is no valid URL: remove white space around it', { cluster: ['\tredis://:secret@a'] }],
+    ['percent-encode special characters in user, password and database: %40 for @', 'redis://:secret%zz@a'],
+    ['percent-encode special characters in user, password and database: %40 for @', 'redis://:secret@a/%zz'],
+    [
+      'connection[1] has no option "cluster": Redlock takes independent masters: write a Cluster without the array',
+      ['redis://a', { cluster: [node] }, 'redis://c'],
+    ],
     ['an array of 2: Redlock takes 3 or more', ['redis://a', 'redis://b']],
     ['an array of 0', []],
-    ['connection[2] is the same as connection[0]', ['redis://a', 'redis://b', 'redis://a']],
     ['connection[1] must be a URL', ['redis://a', 'b:6379', 'redis://c']],
-    ['connection[1] is an array within an array', ['redis://a', ['redis://b'], 'redis://c']],
-    ['connection[2] is a Cluster', ['redis://a', 'redis://b', new Cluster([node], { lazyConnect: true })]],
+    ['connection[1] takes an object of options; this is an array', ['redis://a', ['redis://b'], 'redis://c']],
+    [
+      'connection[2] is an object (EventEmitter); write a URL',
+      ['redis://a', 'redis://b', new Cluster([node], { lazyConnect: true })],
+    ],
   ])('refuses with: %s', (message, written) => {
     const read = (): unknown => readConnections(written);
     expect(read).toThrow(expect.objectContaining({ code: 'LOCK_CONFIG', message: expect.stringContaining(message) }));
