@@ -2,7 +2,7 @@ import { pause } from '../../common/reading-timer.js';
 import { hashSlot } from '../../keys/index.js';
 import { retryDelay } from './connection-options.js';
 import type { Masters } from './connection.js';
-import { gather, given, type Answers } from './gather.js';
+import { failureOf, gather, given, type Answers } from './gather.js';
 import { LastingLine } from './lasting-line.js';
 import {
   addressOf,
@@ -226,11 +226,12 @@ export class ClusterNodes implements Servers, Masters, Commands {
       this.adopt(largest);
       return true;
     }
+    const failure = await failureOf(asked);
+    if (this.isOver) return true;
     this.attempts += 1;
     // A node that is slow to answer may still serve.
     this.isUnreachable ||= !answers.includes(undefined) || !this.known.some(({ commands }) => commands.isReady);
     if (this.isUnreachable) {
-      const failure = answers.find((answer) => answer?.error !== undefined)?.error;
       this.observer.unreachable(failure ?? new Error('no node of the Cluster has answered'));
     }
     return false;

@@ -12,6 +12,12 @@ interface Answer<T> {
 export const given = <T>(answers: Answers<T>): T[] =>
   answers.flatMap((answer) => (answer === undefined || answer.error !== undefined ? [] : [answer.value as T]));
 
+/** Why the first question has failed that did. Questions that have just been given up say so. */
+export async function failureOf(asked: ReadonlyArray<Promise<unknown>>): Promise<Error | undefined> {
+  const answers = await gather(asked, 0, () => false);
+  return answers.find((answer) => answer?.error !== undefined)?.error;
+}
+
 /**
  * Collects the answers to questions, in the order of the questions, until they are enough, all have come, or `ms` are over.
  */

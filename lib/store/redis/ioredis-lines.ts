@@ -72,6 +72,8 @@ const GATHER = 20;
 class IoredisLine implements Line {
   readonly opened: Promise<void>;
   private isOver = false;
+  /** Whether the function of the application owes the first login. */
+  private isAwaitingLogin = false;
   /** Whether the server has accepted the connection and has not answered yet. */
   private isUnanswered = false;
   /** Why the line has ended, if that is known. */
@@ -127,10 +129,11 @@ class IoredisLine implements Line {
 
   get unanswered(): Error | undefined {
     const { status, stream, options } = this.client;
+    if (this.isAwaitingLogin) return new Error('connection.credentials has returned no login yet');
     if (stream === undefined || stream.connecting || stream.remoteAddress === undefined) return undefined;
     if (status === 'connecting' && options.tls) {
       return new Error(
-        `${this.peer} accepts connections and does not answer with TLS: write redis:// for a server without TLS`,
+        `${this.peer} accepts connections and does not answer with TLS: write redis://, or no tls, for a server without TLS`,
       );
     }
     return status === 'connect' ? new Error(`${this.peer} accepts connections and does not answer`) : undefined;
@@ -197,7 +200,9 @@ class IoredisLine implements Line {
   }
 
   private async logIn(provide: LockCredentialsProvider): Promise<void> {
+    this.isAwaitingLogin = true;
     const login = await this.take(provide);
+    this.isAwaitingLogin = false;
     if (this.isOver) throw new Error('Connection is closed.');
     // ioredis reads them when it connects.
     Object.assign(this.client.options, { username: login.username ?? 'default', password: login.password });

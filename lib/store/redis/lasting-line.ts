@@ -191,7 +191,7 @@ export class LastingLine implements Commands {
       if (this.isOpen && this.unanswered.size === 0) return;
       const quiet = performance.now() - this.quietSince;
       if (quiet < this.lines.silence) this.watchForSilence(this.lines.silence - quiet);
-      else this.leave(new Error(`the server has sent no reply for ${Math.round(quiet)} ms`));
+      else this.leave(this.line?.unanswered ?? new Error(`the server has sent no reply for ${Math.round(quiet)} ms`));
     });
   }
 }

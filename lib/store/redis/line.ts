@@ -62,7 +62,7 @@ export interface Line extends Pick<Commands, 'send'> {
   readonly opened: Promise<void>;
   /** The address of the server, as far as it is known. */
   readonly peer: string;
-  /** What the line waits for, if it has reached the server and the server does not answer. */
+  /** What the line waits for while it is opened, if that is known. */
   readonly unanswered: Error | undefined;
   /** May never settle if the line ends before the reply. */
   subscribe(channel: string): Promise<void>;
@@ -81,24 +81,33 @@ export interface Lines {
   open(observer: LineObserver, address?: ServerAddress): Line;
 }
 
-/** Opens a line for one question. `giveUp` ends it before the answer. */
-export async function askOnce<T>(
+/**
+ * Opens a line for one question. `giveUp` ends it before the answer.
+ * @throws Error with the reason for which the line has ended, or with what it waited for
+ */
+export function askOnce<T>(
   lines: Lines,
   server: ServerAddress,
   giveUp: AbortSignal,
   ask: (line: Line) => Promise<T>,
 ): Promise<T> {
   giveUp.throwIfAborted();
-  const line = lines.open({}, server);
-  const leave = (): void => line.close(true);
-  giveUp.addEventListener('abort', leave, { once: true });
-  try {
-    await line.opened;
-    return await ask(line);
-  } finally {
-    giveUp.removeEventListener('abort', leave);
-    line.close();
-  }
+  return new Promise((resolve, reject) => {
+    const line = lines.open({ ended: (error) => error && reject(error) }, server);
+    const leave = (): void => {
+      reject(line.unanswered ?? new Error(`${line.peer} does not answer`));
+      line.close(true);
+    };
+    giveUp.addEventListener('abort', leave, { once: true });
+    const over = (): void => {
+      giveUp.removeEventListener('abort', leave);
+      line.close();
+    };
+    void line.opened
+      .then(() => ask(line))
+      .then(resolve, reject)
+      .finally(over);
+  });
 }
 
 export const addressOf = ({ host, port }: ServerAddress): string => `${host}:${port}`;

@@ -202,7 +202,7 @@ class NodeRedisLine implements Line {
     if (this.isConnected) return new Error(`${this.peer} accepts connections and does not answer`);
     // node-redis does not report a connection before TLS.
     return this.options.socket?.tls === true
-      ? new Error(`${this.peer} does not answer with TLS: write redis:// for a server without TLS`)
+      ? new Error(`${this.peer} does not answer with TLS: write redis://, or no tls, for a server without TLS`)
       : undefined;
   }
 

@@ -1,6 +1,6 @@
 import type { RedisOptions } from 'ioredis';
 import { mappedBy } from './connection-options.js';
-import { gather, given, type Answers } from './gather.js';
+import { failureOf, gather, given, type Answers } from './gather.js';
 import { LastingLine } from './lasting-line.js';
 import { askOnce, byAddress, isSame, type Lines, type ServerAddress } from './line.js';
 import { isAnswer } from './store-failure.js';
@@ -194,8 +194,7 @@ export class Sentinels implements MasterFinder {
     const grace = given(first).length === 0 ? 0 : Math.max(LEAST_GRACE, performance.now() - since);
     const answers = await gather(asked, grace, (sofar) => given(sofar).length > sentinels.length / 2);
     giveUp.abort();
-    const failure = answers.find((answer) => answer?.error !== undefined)?.error;
-    if (given(answers).length === 0) throw failure ?? new Error('no Sentinel answered in time');
+    if (given(answers).length === 0) throw (await failureOf(asked))!;
     return given(answers);
   }
 

@@ -1,4 +1,4 @@
-import { createClient } from 'redis';
+import { createClient, createCluster } from 'redis';
 import { createLockClient, type LockClient, type LockClientOptions } from 'nestjs-redis-locks/client';
 import { ClusterBench } from '../../../lab/testbed/locks/cluster-bench.js';
 import { LockBench } from '../../../lab/testbed/locks/locks.js';
@@ -6,6 +6,7 @@ import { startRedis } from '../../../lab/testbed/servers/redis-server.mjs';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 
 const bench = new LockBench();
+const cluster = new ClusterBench();
 const silent = { debug() {}, log() {}, warn() {}, error() {} };
 const clients: LockClient[] = [];
 afterEach(async () => {
@@ -61,6 +62,41 @@ it('a server that was reached and does not answer with TLS says so', async () =>
   }
 });
 
+const refuses = (connection: unknown, message: RegExp, commandTimeout?: number): Promise<void> =>
+  expect(start(connection as LockClientOptions['connection'], commandTimeout)).rejects.toMatchObject({
+    code: 'LOCK_STORE',
+    message: expect.stringMatching(message),
+  });
+
+it('so do the nodes of a Cluster, and Sentinels', async () => {
+  const { host, port } = bench.redis;
+  const [node] = cluster.cluster.addresses;
+  const withTls = /does not answer with TLS: write redis:/;
+  await refuses({ cluster: [node], options: { redisOptions: { tls: {} } } }, withTls, 2_500);
+  await refuses(createCluster({ rootNodes: [{ socket: node }], defaults: { socket: { tls: true } } }), withTls, 2_500);
+  await refuses({ sentinels: [{ host, port }], name: 'main', sentinelTLS: {} }, withTls, 2_500);
+});
+
+it('a server that does not answer is named', async () => {
+  await using redis = await startRedis();
+  const { host, port, url } = redis;
+  await redis.pause();
+  const silent = new RegExp(`${host}:${port} accepts connections and does not answer`);
+  await refuses(url, silent, 500);
+  await refuses({ cluster: [{ host, port }] }, silent, 1_500);
+  await refuses({ sentinels: [{ host, port }], name: 'main' }, silent, 2_500);
+  await redis.resume();
+});
+
+it('a login function that does not resolve is named', async () => {
+  const { host, port } = bench.redis;
+  const credentials = (): Promise<never> => new Promise(() => undefined);
+  const message = /connection\.credentials has returned no login yet/;
+  await refuses({ host, port, credentials }, message, 500);
+  const nodes = cluster.cluster.addresses;
+  await refuses({ cluster: nodes, options: { redisOptions: { credentials } } }, message, 1_500);
+});
+
 it('a server that accepts no more connections says so', async () => {
   await using redis = await startRedis();
   await redis.admin.config('SET', 'maxclients', '1');
@@ -73,8 +109,6 @@ it('a server that accepts no more connections says so', async () => {
     });
   }
 });
-
-const cluster = new ClusterBench();
 
 describe('a node of a Cluster as one server', () => {
   it('stops the start', async () => {
