@@ -1,107 +1,71 @@
 'use strict';
 
 const NEST = '^node_modules/@nestjs/';
-const CLIENT = '^node_modules/ioredis/';
+const IOREDIS = '^node_modules/ioredis/';
 
-/** The composition root: the module's options, wiring and lifecycle. It may know every room. */
-const COMPOSITION = '^lib/((store/)?index\\.ts$|module/)';
-
-/** Names under which things are found; everybody who asks Nest for something needs them, and they know no room. */
+const MODULE = '^lib/((store/)?index\\.ts$|module/)';
+/** Whatever is injected by Nest needs these names. They import nothing but errors and common. */
 const TOKENS = '^lib/module/redis-lock\\.tokens\\.ts$';
-
 const ERRORS = '^lib/errors/';
 const COMMON = '^lib/common/';
 const KEYS = '^lib/keys/';
-/** The service and what it gives out, and the options of a call. */
-const LOCKS = ['^lib/(service|options)/'];
+const SERVICE = '^lib/(service|options)/';
 const ENGINE = '^lib/engine/';
-/** What is told on diagnostics_channel; of the engine it knows the events and where they go. */
 const DIAGNOSTICS = '^lib/observation/diagnostics/';
 const STORE_PORT = '^lib/store/(?!index\\.ts$)[\\w.-]+\\.ts$';
-const USES = ['^lib/(decorators|interceptors)/'];
-/** What observes the locks of a process, from outside: it hears what is told, and asks nobody. */
+const DECORATORS = '^lib/(decorators|interceptors)/';
 const METRICS = '^lib/observation/metrics/';
-/** What tells Terminus how the locks are. */
 const HEALTH = '^lib/observation/health/';
-/** A page for operators, on the service. */
 const DASHBOARD = '^lib/dashboard/';
-/** The program for operators, on the built locks. */
 const CLI = '^lib/cli/';
-/** The protocol of Redisson: a store on the connections of the Redis store. */
 const REDISSON = '^lib/redisson/';
-/** Locks for processes without Nest: a composition root of its own. */
-const CLIENT_DOOR = '^lib/client/';
-/** What users test with: a composition root of its own, on locks in memory. */
+const CLIENT = '^lib/client/';
 const TESTING = '^lib/testing/';
 
-/** Files of `from` import nothing of the library but `to`, and no packages that match `never`. */
-function room(name, comment, { from, to = [], never = [] }) {
+const forbidden = (name, comment, from, to) => ({ name, comment, severity: 'error', from, to });
+
+/** Files of the folder `from` import nothing of the library but `to`, and no packages that match `never`. */
+function folder(name, comment, { from, to = [], never = [] }) {
   const rules = [
-    {
-      name: `${name}-knows-its-neighbours-only`,
-      comment,
-      severity: 'error',
-      from: { path: from },
-      to: { path: '^lib/', pathNot: [from, to].flat() },
-    },
+    forbidden(`${name}-imports`, comment, { path: from }, { path: '^lib/', pathNot: [from, ...to] }),
+    forbidden(`${name}-packages`, comment, { path: from }, { path: never }),
   ];
-  if (never.length > 0) {
-    rules.push({
-      name: `${name}-without-packages`,
-      comment,
-      severity: 'error',
-      from: { path: from },
-      to: { path: never },
-    });
-  }
-  return rules;
+  return never.length > 0 ? rules : rules.slice(0, 1);
 }
 
-/** One way: decorator, interceptor → key → service → engine → store → Redis (docs/design.md). */
+/** One direction: decorator, interceptor → key → service → engine → store → Redis (docs/design.md). */
 module.exports = {
   forbidden: [
-    ...room(
-      'uses',
-      'Decorators and interceptors speak to the service and its locks. They know no store and no Redis.',
-      {
-        from: USES,
-        to: [KEYS, ...LOCKS, ERRORS, COMMON, TOKENS],
-        never: [CLIENT],
-      },
-    ),
-    ...room('keys', 'A key is made of a template and its values, wherever they come from: no Nest, no Redis client.', {
-      from: [KEYS],
+    ...folder('decorators', 'Decorators and interceptors call the service. They know no store and no Redis.', {
+      from: DECORATORS,
+      to: [KEYS, SERVICE, ERRORS, COMMON, TOKENS],
+      never: [IOREDIS],
+    }),
+    ...folder('keys', 'A key is made from a template and values, wherever these come from: no Nest, no Redis.', {
+      from: KEYS,
       to: [ERRORS, COMMON],
-      never: [NEST, CLIENT],
+      never: [NEST, IOREDIS],
     }),
-    ...room(
-      'locks',
-      'The service and what it gives out speak of keys and locks. Scripts and clients lie behind the engine.',
-      {
-        from: LOCKS,
-        to: [ENGINE, KEYS, DIAGNOSTICS, ERRORS, COMMON],
-        never: [CLIENT],
-      },
-    ),
-    ...room('engine', 'The engine asks a store through its port, so that it runs on any store, and without Nest.', {
-      from: [ENGINE],
+    ...folder('service', 'The service and its handles know the engine, and no script and no Redis client.', {
+      from: SERVICE,
+      to: [ENGINE, KEYS, DIAGNOSTICS, ERRORS, COMMON],
+      never: [IOREDIS],
+    }),
+    ...folder('engine', 'The engine knows a store by its port, so it runs on any store, and without Nest.', {
+      from: ENGINE,
       to: [STORE_PORT, ERRORS, COMMON],
-      never: [NEST, CLIENT],
+      never: [NEST, IOREDIS],
     }),
-    ...room(
-      'diagnostics',
-      'What is told to whoever listens is made of events; nobody who listens can disturb a lock.',
-      {
-        from: [DIAGNOSTICS],
-        to: ['^lib/engine/(event-publisher|lock-event)\\.ts$', ERRORS, COMMON],
-        never: [NEST, CLIENT],
-      },
-    ),
-    ...room(
+    ...folder('diagnostics', 'The channels carry events of the engine. No subscriber can disturb a lock.', {
+      from: DIAGNOSTICS,
+      to: ['^lib/engine/(event-publisher|lock-event)\\.ts$', ERRORS, COMMON],
+      never: [NEST, IOREDIS],
+    }),
+    ...folder(
       'metrics',
-      'Metrics, spans and log lines are made of what the diagnostics channels tell. Packages are given.',
+      'Metrics, spans and log lines are made from the diagnostics channels. They import no package.',
       {
-        from: [METRICS],
+        from: METRICS,
         to: [
           DIAGNOSTICS,
           '^lib/common/(describe|observed|type-guards)\\.ts$',
@@ -112,43 +76,35 @@ module.exports = {
         never: ['^node_modules/'],
       },
     ),
-    ...room(
-      'health',
-      'An indicator asks the service, and says it in the words of Terminus, which it does not import.',
-      {
-        from: [HEALTH],
-        to: [...USES, ...LOCKS, ERRORS, COMMON, TOKENS],
-        never: [CLIENT, '^node_modules/@nestjs/terminus/'],
-      },
-    ),
-    ...room(
-      'dashboard',
-      'A page shows what the service tells. It knows no store, and no adapter but by what all have in common.',
-      {
-        from: [DASHBOARD],
-        to: [...USES, ...LOCKS, '^lib/engine/lock-event\\.ts$', ERRORS, COMMON, TOKENS],
-        never: [CLIENT, '^node_modules/@nestjs/platform-'],
-      },
-    ),
-    ...room('store-port', 'The port is what the engine and the stores agree on; it knows neither.', {
-      from: [STORE_PORT],
+    ...folder('health', 'The indicator calls the service. Terminus reads its result, and is not imported.', {
+      from: HEALTH,
+      to: [DECORATORS, SERVICE, ERRORS, COMMON, TOKENS],
+      never: [IOREDIS, '^node_modules/@nestjs/terminus/'],
+    }),
+    ...folder('dashboard', 'The page calls the service. It knows no store, and no HTTP adapter of Nest.', {
+      from: DASHBOARD,
+      to: [DECORATORS, SERVICE, '^lib/engine/lock-event\\.ts$', ERRORS, COMMON, TOKENS],
+      never: [IOREDIS, '^node_modules/@nestjs/platform-'],
+    }),
+    ...folder('store-port', 'The engine and the stores know the port. The port knows neither.', {
+      from: STORE_PORT,
       to: [ERRORS, COMMON],
-      never: [NEST, CLIENT],
+      never: [NEST, IOREDIS],
     }),
     ...['redis', 'memory', 'quorum'].flatMap((store) =>
-      room(
+      folder(
         `store-${store}`,
-        'A store answers one question at a time. Waiting, renewing and timing are for the engine.',
+        'A store replies to one request at a time. The engine waits, renews and keeps the time.',
         {
-          from: [`^lib/store/${store}/`],
-          // Several masters are asked through the same port as one.
+          from: `^lib/store/${store}/`,
+          // The quorum store knows its masters by the port, too.
           to: [STORE_PORT, KEYS, ERRORS, COMMON],
-          never: store === 'redis' ? [NEST] : [NEST, CLIENT],
+          never: store === 'redis' ? [NEST] : [NEST, IOREDIS],
         },
       ),
     ),
-    ...room('redisson', 'Another layout in the same Redis: its own scripts, on the connections of the Redis store.', {
-      from: [REDISSON],
+    ...folder('redisson', 'Another layout in the same Redis: its own scripts, on the connections of the Redis store.', {
+      from: REDISSON,
       to: [
         STORE_PORT,
         '^lib/store/redis/',
@@ -160,142 +116,112 @@ module.exports = {
       ],
       never: [NEST],
     }),
-    {
-      name: 'redisson-is-loaded-on-demand',
-      comment: 'Its scripts are for those who import the subpath.',
-      severity: 'error',
-      from: { path: '^lib/', pathNot: REDISSON },
-      to: { path: REDISSON },
-    },
-    ...room('errors', 'Everybody may throw them, so they depend on nobody.', { from: [ERRORS], never: [NEST, CLIENT] }),
-    ...room('common', 'Clocks and durations are for everybody, so they depend on nobody.', {
-      from: [COMMON],
+    ...folder('errors', 'Every file may throw them, so they import nothing.', { from: ERRORS, never: [NEST, IOREDIS] }),
+    ...folder('common', 'Every file may use clocks and durations, so they import errors only.', {
+      from: COMMON,
       to: [ERRORS],
-      never: [NEST, CLIENT],
+      never: [NEST, IOREDIS],
     }),
-    ...room('tokens', 'Tokens are for everybody who asks Nest for something, so they know what everybody may know.', {
-      from: [TOKENS],
+    ...folder('tokens', 'Every part that Nest injects may use the tokens, so they import errors and common only.', {
+      from: TOKENS,
       to: [COMMON, ERRORS],
     }),
-    {
-      name: 'every-room-has-its-rule',
-      comment: 'A new directory in lib wants a rule above that says what it may know.',
-      severity: 'error',
-      from: {
+    forbidden(
+      'a-rule-for-each-folder',
+      'A new folder of lib needs a rule above that says what it may import.',
+      {
         path: '^lib/',
         pathNot: [
-          COMPOSITION,
+          MODULE,
           KEYS,
-          ...LOCKS,
+          SERVICE,
           ENGINE,
           DIAGNOSTICS,
           '^lib/store/(redis|memory|quorum)/',
           STORE_PORT,
           ERRORS,
           COMMON,
-          ...USES,
+          DECORATORS,
           METRICS,
           HEALTH,
           DASHBOARD,
           REDISSON,
           CLI,
-          CLIENT_DOOR,
+          CLIENT,
           TESTING,
         ],
       },
-      to: {},
-    },
-    {
-      name: 'testing-is-for-tests',
-      comment: 'What users test with is put together from the library, which does without it.',
-      severity: 'error',
-      from: { path: '^lib/', pathNot: TESTING },
-      to: { path: TESTING },
-    },
-    {
-      name: 'cli-is-for-operators',
-      comment: 'The program is put together from the library, which does without it.',
-      severity: 'error',
-      from: { path: '^lib/', pathNot: CLI },
-      to: { path: CLI },
-    },
-    {
-      name: 'cli-without-nest',
-      comment: 'A terminal wants its answer at once, and no application around it.',
-      severity: 'error',
-      from: { path: CLI },
-      to: { path: [NEST, TESTING, METRICS] },
-    },
-    {
-      name: 'client-is-for-users',
-      comment: 'The client is put together from the library, which does without it.',
-      severity: 'error',
-      from: { path: '^lib/', pathNot: CLIENT_DOOR },
-      to: { path: CLIENT_DOOR },
-    },
-    {
-      name: 'doors-without-nest',
-      comment: 'A process without Nest loads these, and what they import.',
-      severity: 'error',
-      from: { path: [CLIENT_DOOR, '^lib/store/index\\.ts$'] },
-      to: { path: NEST, reachable: true },
-    },
-    {
-      name: 'testing-without-redis',
-      comment: 'Tests of users need no Redis.',
-      severity: 'error',
-      from: { path: TESTING },
-      to: { path: ['^lib/store/(redis|quorum)/', CLIENT] },
-    },
-    {
-      name: 'not-through-the-front-door',
-      comment: 'The entry points are for users. Inside, import from where a thing is.',
-      severity: 'error',
-      from: { path: '^lib/' },
-      to: { path: '^lib/(store/)?index\\.ts$' },
-    },
-    {
-      name: 'no-cycles',
-      comment: 'Two files that need each other are one file, or hide a third one. This holds for types as well.',
-      severity: 'error',
-      from: {},
-      to: { circular: true },
-    },
-    {
-      name: 'only-what-is-installed-with-us',
-      comment: 'What lib imports has to be in dependencies or peerDependencies of package.json.',
-      severity: 'error',
-      from: { path: '^lib/' },
-      to: {
+      {},
+    ),
+    ...Object.entries({ redisson: REDISSON, testing: TESTING, cli: CLI, client: CLIENT }).map(([name, path]) =>
+      forbidden(
+        `${name}-on-demand`,
+        'Only users import this folder. The rest of the library does without it.',
+        { path: '^lib/', pathNot: path },
+        { path },
+      ),
+    ),
+    forbidden(
+      'cli-without-nest',
+      'The command starts at once, without an application.',
+      { path: CLI },
+      { path: [NEST, TESTING, METRICS] },
+    ),
+    forbidden(
+      'without-nest',
+      'A process without Nest loads these, and what they import.',
+      { path: [CLIENT, '^lib/store/index\\.ts$'] },
+      { path: NEST, reachable: true },
+    ),
+    forbidden(
+      'testing-without-redis',
+      'Tests of users need no Redis.',
+      { path: TESTING },
+      { path: ['^lib/store/(redis|quorum)/', IOREDIS] },
+    ),
+    forbidden(
+      'no-entry-points',
+      'The entry points are for users. Inside the library, import from the file that declares the name.',
+      { path: '^lib/' },
+      { path: '^lib/(store/)?index\\.ts$' },
+    ),
+    forbidden(
+      'no-cycles',
+      'Two files that import each other are one file, or need a third one. This is true of types, too.',
+      {},
+      { circular: true },
+    ),
+    forbidden(
+      'declared-packages',
+      'What lib imports has to be in dependencies or peerDependencies of package.json.',
+      { path: '^lib/' },
+      {
         dependencyTypes: ['npm-dev', 'npm-no-pkg', 'npm-unknown', 'unknown'],
         dependencyTypesNot: ['npm-peer', 'npm', 'type-only'],
       },
-    },
-    {
-      name: 'nothing-from-outside',
-      comment: 'The library is lib/ alone: tests, samples and scripts import it, never the other way round.',
-      severity: 'error',
-      from: { path: '^lib/' },
-      to: { path: '^(test|lab|sample-app|examples|bench|scripts|dist)/' },
-    },
-    {
-      name: 'test-bed-is-for-all',
-      comment: 'Tests and laboratories use the test bed and the checker, which know none of them.',
-      severity: 'error',
-      from: { path: '^lab/(testbed|checker)/' },
-      to: { path: '^(test|lab/(?!testbed/|checker/)|bench|examples|sample-app)' },
-    },
-    {
-      name: 'resolvable',
-      comment: 'The import leads nowhere. Peers of the benchmark and of the fixtures are installed elsewhere.',
-      severity: 'error',
-      from: { pathNot: '^(bench/libraries|test/package/fixtures)/' },
-      to: { couldNotResolve: true },
-    },
+    ),
+    forbidden(
+      'lib-alone',
+      'Tests, samples and scripts import the library, and never the other way round.',
+      { path: '^lib/' },
+      { path: '^(test|lab|sample-app|examples|bench|scripts|dist)/' },
+    ),
+    forbidden(
+      'shared-test-bed',
+      'Tests and laboratories import the test bed and the checker, and never the other way round.',
+      { path: '^lab/(testbed|checker)/' },
+      { path: '^(test|lab/(?!testbed/|checker/)|bench|examples|sample-app)' },
+    ),
+    forbidden(
+      'resolvable',
+      'There is no such file or package. Peers of the benchmark and of the fixtures are installed elsewhere.',
+      { pathNot: '^(bench/libraries|test/package/fixtures)/' },
+      { couldNotResolve: true },
+    ),
   ],
   options: {
     tsConfig: { fileName: 'tsconfig.json' },
-    // Imports of types count: who knows a type knows the room it is from.
+    // Imports of types count, too.
     tsPreCompilationDeps: true,
     doNotFollow: { path: 'node_modules' },
     enhancedResolveOptions: {

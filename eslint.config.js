@@ -33,7 +33,7 @@ const BROWSER_GLOBALS = [
   'setTimeout',
 ];
 
-/** Plain Node runs these files, and `tsc` checks only those that ask for it. */
+/** Node runs these files as they are, and `tsc` checks a file only if it begins with this comment. */
 const TS_CHECK = {
   create: (context) => ({
     Program(node) {
@@ -72,32 +72,32 @@ export default tseslint.config(
       '@typescript-eslint/switch-exhaustiveness-check': ['error', { considerDefaultExhaustiveForUnions: true }],
       '@typescript-eslint/return-await': ['error', 'error-handling-correctness-only'],
       '@typescript-eslint/no-unused-vars': ['error', { argsIgnorePattern: '^_', varsIgnorePattern: '^_' }],
-      // `() => resolve()` and the like: one line says it.
+      // `() => resolve()` is allowed in one line.
       '@typescript-eslint/no-confusing-void-expression': 'off',
       // Numbers are fine in messages.
       '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true, allowBoolean: true }],
-      // Index signatures are read with brackets: the compiler's noPropertyAccessFromIndexSignature asks for it.
+      // Index signatures are read with brackets: the compiler's noPropertyAccessFromIndexSignature requires it.
       '@typescript-eslint/dot-notation': ['error', { allowIndexSignaturePropertyAccess: true }],
-      // Nest asks for classes where others would take functions.
+      // Nest requires classes where functions would do.
       '@typescript-eslint/no-extraneous-class': 'off',
-      // Types are structural here: what looks like an instance may stand for one.
+      // Types are structural here: an object with the same members may take the place of an instance.
       '@typescript-eslint/no-unsafe-class-instance-assignment': 'off',
-      // `async` is part of the contract: what is thrown comes as a rejection.
+      // `async` is part of the contract: an error becomes a rejection.
       '@typescript-eslint/require-await': 'off',
-      // Reasons of abort signals and causes are whatever users made them.
+      // Reasons of abort signals and causes can have any type.
       '@typescript-eslint/prefer-promise-reject-errors': 'off',
       '@typescript-eslint/only-throw-error': ['error', { allowThrowingUnknown: true, allowRethrowing: true }],
-      // Users without types call us as well, so what the types rule out may be checked all the same.
+      // Some users write JavaScript, so the code may check what the types exclude.
       '@typescript-eslint/no-unnecessary-condition': 'off',
-      // Replies of Redis have the types that we give them; a conversion is where that becomes true.
+      // Replies of Redis have the types that the code declares. A conversion makes that true.
       '@typescript-eslint/no-unnecessary-type-conversion': 'off',
-      // Where only errors of one class can come, their handler may say so.
+      // A handler may name the class of its errors if only that class is possible.
       '@typescript-eslint/use-unknown-in-catch-callback-variable': 'off',
-      // In signatures `any` lets in what users have; where such a value is used, no-unsafe-* speaks up.
+      // In signatures `any` accepts every type of the user. no-unsafe-* checks each use of such a value.
       '@typescript-eslint/no-explicit-any': 'off',
-      // Where an index is known to be right, `!` says so.
+      // `!` says that an index is known to be right.
       '@typescript-eslint/no-non-null-assertion': 'off',
-      // Type parameters that stand once still guide what users write.
+      // A type parameter that is used once still checks what users write.
       '@typescript-eslint/no-unnecessary-type-parameters': 'off',
       eqeqeq: 'error',
       'no-console': 'error',

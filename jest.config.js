@@ -8,7 +8,7 @@ export default {
     '<rootDir>/examples/fencing-postgres',
   ],
   testMatch: ['<rootDir>/test/**/*.spec.ts'],
-  // They want a browser, promtool or a JVM: npm run test:browser, npm run test:alerts, npm run test:redisson.
+  // They need a browser, promtool or a JVM: npm run test:browser, npm run test:alerts, npm run test:redisson.
   testPathIgnorePatterns: [
     '/node_modules/',
     '<rootDir>/test/browser/',
@@ -18,7 +18,7 @@ export default {
   testEnvironment: '<rootDir>/scripts/lib/jest-environment.mjs',
   runtime: '<rootDir>/scripts/lib/jest-runtime.cjs',
   extensionsToTreatAsEsm: ['.ts'],
-  // `./x.js` in our TypeScript means `./x.ts`; in node_modules it means what it says. A moduleNameMapper cannot tell.
+  // `./x.js` means `./x.ts` in this project, and `./x.js` in node_modules. A moduleNameMapper cannot make this difference.
   resolver: '<rootDir>/scripts/lib/jest-resolver.cjs',
   moduleNameMapper: {
     '^nestjs-redis-locks$': '<rootDir>/lib/index.ts',
@@ -45,10 +45,10 @@ export default {
   testSequencer: '<rootDir>/scripts/lib/longest-first.mjs',
   // The tests wait twice as long as they compute, so there are more workers than cores.
   maxWorkers: 7,
-  // What ECMAScript modules leave behind adds up to gigabytes, and a collection to seconds.
+  // ECMAScript modules of finished suites would take gigabytes, and their garbage collection seconds.
   workerIdleMemoryLimit: '500MB',
   // ms. Seven workers that free some hundred MB each on two cores need more than the 500 ms after which Jest complains.
   workerGracefulExitTimeout: 30_000,
-  // What takes long is an `eventually` that says what it waited for, not this: a busy machine may need minutes.
+  // ms. A test that waits for too long fails by its `eventually`, which names the condition. A busy machine may need minutes.
   testTimeout: 300_000,
 };
