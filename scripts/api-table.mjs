@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import ts from 'typescript';
@@ -8,17 +8,16 @@ import { StepFailed } from './lib/run.mjs';
 
 export const PAGE = join(ROOT, 'docs/api.md');
 
-/** The page that explains an export: by its name, or by its entry point. */
+/** The page about the subject of an export, by its name or its entry point. */
 const PAGES = [
-  [/^RedisLockModule$|urrentLock$/, 'quick-start.md'],
+  [/^RedisLockModule$|^DistributedLock$|urrentLock$/, 'quick-start.md'],
   [/^(LockService|InjectLockService|RedisLockOptionsFactory|parseDuration|LockConnectionOption)$/, 'configuration.md'],
-  [/^(LockHandle|LockMethodDecorator)$/, 'concepts.md'],
+  [/^LockHandle$/, 'concepts.md'],
   [/^(Lock\w*Error|LatchLostError|LockErrorDetails|isL\w+|LockEvent)$/, 'errors.md'],
   [/^(Lock(Object|Kind)|ReadWriteLock|Semaphore|CountDownLatch|LeaderElection)$/, 'lock-types.md'],
   [/^(UseLock|LockRequest|DistributedLockInterceptor|LockExceptionFilter|KeyBuilder)$/, 'requests.md'],
-  [/^(lockKey|methodKey|MethodKey)$/, 'templates.md'],
+  [/^(lockKey|methodKey)$/, 'templates.md'],
   [/^Lock(State|Holder|Waiter|Health)$/, 'stuck-key.md'],
-  [/^getLockServiceToken$/, 'testing.md'],
 ];
 const PAGES_OF_ENTRIES = {
   index: 'options.md',
@@ -32,10 +31,13 @@ const PAGES_OF_ENTRIES = {
   redisson: 'redisson.md',
 };
 
+/** Pages that name many exports and explain none. */
+const LISTS = new Set(['api.md', 'design.md', 'migration.md', 'comparison.md', 'verification.md', 'index.md']);
+
 const HEADER = [
   '# Exports',
   '',
-  'Every export of the package, what it is for, and the page that explains it. A type that no program has to name is not',
+  'Every export of the package, what it is for, and the page about its subject. A type that no program has to name is not',
   "exported. If you need such a type, derive it: `Parameters<LockService['adopt']>[1]`.",
   '',
   '`npm run generate:api` writes this page from the doc comments.',
@@ -81,19 +83,31 @@ function firstSentence(name, comment) {
   return /[.:]$/.test(sentence) ? sentence.replace(/:$/, '.') : `${sentence}.`;
 }
 
-function pageOf(name, entry) {
-  const [, file] = PAGES.find(([names]) => names.test(name)) ?? [undefined, PAGES_OF_ENTRIES[entry]];
+/** The page about the subject of an export. If it does not name the export, the page that names it most often. */
+function pageOf(name, entry, texts) {
+  const [, subject] = PAGES.find(([names]) => names.test(name)) ?? [undefined, PAGES_OF_ENTRIES[entry]];
+  const countIn = (text) => text.split(new RegExp(`\\b${name}\\b`)).length - 1;
+  const named = texts.map(([file, text]) => ({ file, count: countIn(text) })).filter(({ count }) => count > 0);
+  const [most] = named.sort((one, other) => other.count - one.count);
+  const file = most === undefined || named.some((each) => each.file === subject) ? subject : most.file;
   return `[${file.replace('.md', '')}](${file})`;
+}
+
+function readPages() {
+  const folder = join(ROOT, 'docs');
+  const files = readdirSync(folder).filter((file) => file.endsWith('.md') && !LISTS.has(file));
+  return files.sort().map((file) => [file, readFileSync(join(folder, file), 'utf8')]);
 }
 
 /** The page as the types give it. */
 export function describeExportsPage() {
+  const texts = readPages();
   const parts = describeExports().map(({ entry, path, rows }) => {
     const again = rows.filter(({ isAgain }) => isAgain).map(({ name }) => `\`${name}\``);
     const own = rows.filter(({ isAgain }) => !isAgain);
     const lines = own.map(({ name, meaning }) => {
       const cell = meaning.replaceAll('|', '\\|');
-      return `| \`${name}\` | ${cell} | ${pageOf(name, entry)} |`.replace(/ {2,}/g, ' ');
+      return `| \`${name}\` | ${cell} | ${pageOf(name, entry, texts)} |`.replace(/ {2,}/g, ' ');
     });
     const rest = again.length === 0 ? [] : ['', `Also, as above: ${again.join(', ')}.`];
     const head = ['', `## nestjs-redis-locks${path}`, '', '| export | what it is for | page |', '|---|---|---|'];

@@ -518,7 +518,7 @@ export class ClientGrant {
     }));
   }
 
-  /** Ends the holds of all that use it. */
+  /** Ends the holds of all that use it. Sends nothing: a caller that knows that the store still has the grant releases it. */
   lose(reason: LossReason, by?: string, next?: string): void {
     // Before the listeners of the callers: they may ask for the key again.
     this.close();

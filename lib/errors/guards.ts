@@ -28,7 +28,7 @@ export const isLockTimeoutError = (error: unknown): error is LockTimeoutError =>
 /** Whether the lock ended under its holder. */
 export const isLockLostError = (error: unknown): error is LockLostError => codeOf(error) === 'LOCK_LOST';
 
-/** Whether `unlock()` or `release()` found no lock to release. */
+/** Whether a call found no lock of its context, or no lock to adopt. */
 export const isLockNotHeldError = (error: unknown): error is LockNotHeldError => codeOf(error) === 'LOCK_NOT_HELD';
 
 /** Whether a count-down latch ended without opening: it expired, was deleted, or Redis lost it. */

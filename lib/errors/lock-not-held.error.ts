@@ -1,6 +1,6 @@
 import { LockError, type LockErrorDetails } from './lock.error.js';
 
-/** `unlock()` was called, but this scope, owner or lock object holds no lock. */
+/** A call found no lock of its context (`unlock()`, `Semaphore.release()`, `currentLock()`), or no lock to adopt. */
 export class LockNotHeldError extends LockError {
   readonly code = 'LOCK_NOT_HELD';
 

@@ -8,7 +8,7 @@ export type LockStoreChoice = 'redis' | 'memory' | LockStoreFactory;
 /** Makes a store of your own, once for each `LockService`. */
 export type LockStoreFactory = (parts: LockStoreParts) => LockStore;
 
-/** What a store is made of. */
+/** What the module gives to the function in `store`. */
 export interface LockStoreParts {
   /** The source of time: a manual clock in tests. */
   readonly clock: Clock;

@@ -1,4 +1,4 @@
-/** A place in the code that acquires locks: the pattern of its keys, the decorated method, and how it holds them. */
+/** Where a client acquires locks, for people: the pattern of the keys, the decorated method, and the lease that is renewed. */
 export interface CallSite {
   readonly pattern: string | undefined;
   readonly method?: string | undefined;

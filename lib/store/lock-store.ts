@@ -221,9 +221,9 @@ export interface ContendedReply {
 }
 
 /**
- * `held`: granted. `queued`: has a place in the queue. `busy`: not free, and no place. `left`: was abandoned before.
- * `upgrade`: its owner has a read lock and requests the exclusive lock, so it would wait for itself. `too many`: it
- * requests more permits than exist.
+ * The reply to a request for a lock. `held`: granted. `queued`: has a place in the queue. `busy`: not free, and no place.
+ * `left`: was abandoned before. `upgrade`: its owner has a read lock and requests the exclusive lock, so it would wait for
+ * itself. `too many`: it requests more permits than exist.
  */
 export type AcquireReply =
   HeldReply | ContendedReply | { readonly outcome: 'left' | 'upgrade'; readonly time: number } | TooManyReply;
@@ -311,7 +311,10 @@ export interface StoredLock {
   readonly limit: number | undefined;
 }
 
-/** `since`: when its ticket joined the queue, by the store's clock. A retry does not change it. */
+/**
+ * A waiter as the store knows it. `since`: when its ticket joined the queue, by the store's clock. A retry does not change
+ * it.
+ */
 export type StoredWaiter = Pick<StoredHold, 'id' | 'owner' | 'mode' | 'since'>;
 
 /** A hold as the store knows it. */

@@ -11,7 +11,7 @@
 
 local ENDS_PER_READ = 32
 -- ENDS lives this many ms longer than the state needs at the time, since renewals do not prolong it. If it has expired or got
--- lost, scripts make it again (shared/ends.lua).
+-- lost, scripts make it again (`restore_ends`).
 local ENDS_RETENTION = 600000
 
 -- Reads holds by their ids, and writes the end that each of them has in ENDS.

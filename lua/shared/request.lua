@@ -7,7 +7,7 @@
 --   uncontended batch size  how many waiters of the client one grant serves while no other client waits, each with a token
 --                           of its own; 0: a fair request, which is served alone and ends the batches of others
 --   the rest, in one text:  rank in the queue to go on from (0 at first), whether it waits (0: no, 1: yes, 2: yes, and its
---                           client has just received a grant), retry period, patience, grant timeout, batch size while
+--                           client has just received a message), retry period, patience, grant timeout, batch size while
 --                           other clients wait, age (ms since the request was made, for several masters; left out: the
 --                           ticket goes to the end; 'ahead': the caller holds other keys, see shared/take-place.lua),
 --                           'backed-off' if the age was reduced

@@ -97,8 +97,8 @@ export class Acquisition {
   }
 
   /** A master has announced that it granted this acquisition. */
-  pushed({ place }: Member): void {
-    const vote = this.votes.all[place]!;
+  pushed({ index }: Member): void {
+    const vote = this.votes.all[index]!;
     if (!this.isWanted || vote.grant !== undefined) return;
     if (vote.isSpoiled) return vote.release();
     if (this.votes.majority !== undefined) return vote.widen(this.votes.majority);
@@ -109,8 +109,8 @@ export class Acquisition {
   }
 
   /** A master has announced that the hold was ended by force. Returns whether the majority is lost. */
-  revoked({ place }: Member): boolean {
-    const vote = this.votes.all[place]!;
+  revoked({ index }: Member): boolean {
+    const vote = this.votes.all[index]!;
     vote.clear();
     vote.countsFrom = this.context.clock.now();
     this.reinstatement.isRevoked = true;

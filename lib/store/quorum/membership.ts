@@ -24,7 +24,7 @@ export class Membership {
     readonly logger: LockLogger,
     readonly clock: Clock,
   ) {
-    this.members = stores.map((store, place) => new Member(store, place, this));
+    this.members = stores.map((store, index) => new Member(store, index, this));
     this.clocks = new MasterClocks(logger);
   }
 
@@ -52,7 +52,7 @@ export class Membership {
     const isSame = (other: Member): boolean => other !== member && other.server === identity.runId && other.isExamined;
     const same = identity.runId === undefined ? undefined : this.members.find(isSame);
     if (same === undefined) return undefined;
-    const [one, other] = [same.place + 1, member.place + 1].sort((a, b) => a - b);
+    const [one, other] = [same.index + 1, member.index + 1].sort((a, b) => a - b);
     return `masters ${one} and ${other} of connection are the same server`;
   }
 }
@@ -83,13 +83,13 @@ export class Member {
 
   constructor(
     readonly store: QuorumMember,
-    readonly place: number,
+    readonly index: number,
     private readonly membership: Membership,
   ) {}
 
   /** Its name in the options and its address, without credentials. */
   get name(): string {
-    return `master ${this.place + 1} of connection${this.address === undefined ? '' : ` (${this.address})`}`;
+    return `master ${this.index + 1} of connection${this.address === undefined ? '' : ` (${this.address})`}`;
   }
 
   /** Whether its current connection is known to lead to a separate server. */

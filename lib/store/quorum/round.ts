@@ -32,13 +32,13 @@ export const errorsOf = (answers: Answers<unknown>): Error[] => answers.filter((
  */
 export function askEach<T>(
   { members }: QuorumContext,
-  question: (store: QuorumMember, place: number) => Promise<T>,
+  question: (store: QuorumMember, index: number) => Promise<T>,
   releases = false,
 ): Array<Promise<T>> {
   const firstOf = new Map<string | undefined, Member>();
   return members.map(async (member) => {
     const put = releases && member.store.unreachable === undefined ? 'tell' : 'ask';
-    const reply = await member[put]((store) => question(store, member.place));
+    const reply = await member[put]((store) => question(store, member.index));
     const first = firstOf.get(member.server) ?? member;
     if (first !== member) throw repliedBefore(first);
     if (member.server !== undefined) firstOf.set(member.server, member);
@@ -47,8 +47,8 @@ export function askEach<T>(
 }
 
 /** The error of a master whose server has replied by another address. */
-export const repliedBefore = ({ place }: Member): LockStoreError =>
-  new LockStoreError(`the same server has replied as master ${place + 1} of connection, so its reply counts once`, {
+export const repliedBefore = ({ index }: Member): LockStoreError =>
+  new LockStoreError(`the same server has replied as master ${index + 1} of connection, so its reply counts once`, {
     transient: true,
   });
 

@@ -32,13 +32,13 @@ export async function listKeys(
 ): Promise<ListReply> {
   if (known.length === 0) throw new LockStoreError('no node of the Cluster is known yet', { transient: true });
   const nodes = [...known].sort((a, b) => (a.address < b.address ? -1 : 1));
-  const [address = '', place = '0'] = cursor.split(' ');
+  const [address = '', position = '0'] = cursor.split(' ');
   // If the master has left the Cluster, the scan continues with the next one.
   const at = nodes.findIndex((node) => node.address >= address);
   const node = nodes[at];
   if (node === undefined) return { keys: [], cursor: undefined, time: Date.now() };
   try {
-    const from = node.address === address ? place : '0';
+    const from = node.address === address ? position : '0';
     const asked = [inTime(timeOf(node.commands), options), scan(node.commands, from, budget, options)] as const;
     const [time, { keys, end }] = await Promise.all(asked);
     const next = end === '0' ? nodes[at + 1]?.address : node.address;
@@ -61,8 +61,8 @@ async function scan(
   for (let looked = 0; looked < budget; looked += AT_A_TIME) {
     const reply = await inTime(commands.send('SCAN', cursor, 'MATCH', pattern, 'COUNT', AT_A_TIME), options);
     const [next, names] = readReply('SCAN', reply, (raw) => {
-      const [place, found] = tuple(raw, 2);
-      return [matching(/^\d+$/, place)[0], listOf(found, text)] as const;
+      const [next, found] = tuple(raw, 2);
+      return [matching(/^\d+$/, next)[0], listOf(found, text)] as const;
     });
     for (const name of names) {
       const key = keyOfState(keyPrefix, name);

@@ -137,8 +137,8 @@ export class RedisStore extends ConnectedStore implements QuorumMember {
     this.latches = new RedisLatches(connection, this.naming, { keyPrefix, commandTimeout, clientId });
   }
 
-  /** `place`: where to begin in the queue. `again`: the client has just subscribed for this request, and does so once. */
-  acquire(request: AcquireRequest, place = 0, again = false): Promise<AcquireReply> {
+  /** `rank`: where to begin in the queue. `again`: the client has just subscribed for this request, and does so once. */
+  acquire(request: AcquireRequest, rank = 0, again = false): Promise<AcquireReply> {
     const { key, id, lease, adopts, waits, patience } = request;
     if (adopts !== undefined) return this.handOver(key, adopts, id, lease);
     const { scripts, subscriptions, masters } = this.#connection;
@@ -146,7 +146,7 @@ export class RedisStore extends ConnectedStore implements QuorumMember {
     // A request may join the queue only if the client would receive its grant.
     const subscription = waits ? subscriptions.subscription(keys.channel, patience) : undefined;
     const sent = this.clock.now();
-    const args = requestArgs(keys.address, request, place, presence(subscription, sent));
+    const args = requestArgs(keys.address, request, rank, presence(subscription, sent));
     return scripts.run('acquire', keys, args, (raw, sentTo) => {
       const answer = readAcquireReply(raw, request);
       weigh(answer, request, sent, subscription, this.clock);
@@ -213,11 +213,11 @@ export class RedisStore extends ConnectedStore implements QuorumMember {
   }
 
   /**
-   * Grants to the waiters that a script did not reach, by a release that has nothing to release. `place`: where to
+   * Grants to the waiters that a script did not reach, by a release that has nothing to release. `rank`: where to
    * continue; negative if the script has looked at all tickets.
    */
-  private async grantRemaining(key: string, place: number, id = `${this.clientId}:0`): Promise<void> {
-    for (let from = place; from >= 0;) {
+  private async grantRemaining(key: string, rank: number, id = `${this.clientId}:0`): Promise<void> {
+    for (let from = rank; from >= 0;) {
       [, from] = await this.run('release', key, [id, `0 0 ${from}`], readReleaseReply);
     }
   }
@@ -275,15 +275,15 @@ export class RedisStore extends ConnectedStore implements QuorumMember {
     const { epoch } = this;
     let ended = 0;
     let told = 0;
-    let place = 0;
+    let begun = 0;
     // At least once: if the key has no holds, there may still be waiters.
     do {
-      const named = holds.slice(place, (place += HOLDS_PER_COMMAND));
+      const named = holds.slice(begun, (begun += HOLDS_PER_COMMAND));
       const args = [memory, writeBy(by), ...named.flatMap(({ id, since }) => [id, since])];
       const [count, heard] = await this.change('forceRelease', key, args, readForceReleaseReply);
       ended += count;
       told += heard;
-    } while (place < holds.length);
+    } while (begun < holds.length);
     // A command is sent again if its reply was lost. The second execution finds no holds.
     return { holds: this.epoch === epoch ? ended : holds.length, told };
   }

@@ -32,7 +32,7 @@ export type SubscriptionSign = 'unheard' | 'found';
 /** The reply to `acquire`. */
 export interface AcquireAnswer {
   readonly reply: AcquireReply;
-  /** The place in the queue from which another script has to go on; -1: the script has reached the end. */
+  /** The rank in the queue from which another script has to continue; -1: the script has reached the end. */
   readonly more: number;
   /** What the server says about the client's subscription. */
   readonly sign?: SubscriptionSign | undefined;
@@ -135,20 +135,20 @@ export const presence = (subscription: { readonly heardAt: number } | undefined,
   subscription === undefined ? 0 : now - subscription.heardAt < RECENTLY ? 2 : 1;
 
 /**
- * The arguments of a request, in the order of `lua/shared/request.lua`. `before`: what stands before them. `place`: where
+ * The arguments of a request, in the order of `lua/shared/request.lua`. `before`: what stands before them. `rank`: where
  * to begin in the queue. `heard`: the client's `presence`.
  */
 export function requestArgs(
   before: ScriptArg,
   request: AcquireRequest,
-  place = 0,
+  rank = 0,
   heard: number = request.waits ? 1 : 0,
 ): ScriptArg[] {
   const { id, mode, owner, lease, fair, period, patience, grantTimeout, ahead, slots } = request;
   const age = request.age ?? (ahead === true && !fair ? 'ahead' : '');
   const batchSize = fair ? 0 : request.batchSize;
   const backedOff = request.backedOff === true ? ' backed-off' : '';
-  const rest = `${place} ${heard} ${period} ${patience} ${grantTimeout} ${batchSize} ${age}${backedOff}`;
+  const rest = `${rank} ${heard} ${period} ${patience} ${grantTimeout} ${batchSize} ${age}${backedOff}`;
   const alone = fair ? 0 : request.uncontendedBatchSize;
   return [before, id, writeMode(mode, fair ? 1 : slots), owner ?? '', lease, alone, rest];
 }
@@ -166,7 +166,7 @@ export function readMode(raw: unknown): HoldMode {
 /** The number of slots in the mode of a ticket is left out. */
 const MODE = /^(exclusive|read|permits)(?::(\d+)\/(\d+)(?:\*\d+)?)?$/;
 
-/** Reads the reply to `release` without a request: whether the lock was held, and the place to go on from, as in `AcquireAnswer`. */
+/** Reads the reply to `release` without a request: whether the lock was held, and the rank to continue from, as in `AcquireAnswer`. */
 export function readReleaseReply(raw: unknown): readonly [released: boolean, more: number] {
   if (!Array.isArray(raw)) return [flag(oneOf(raw, 1)), -1];
   const [released, more] = tuple(raw, 2);
@@ -283,7 +283,7 @@ export function readInspectReply(raw: unknown): StoredLock & { readonly nextPage
   };
 }
 
-/** Reads a number of permits, or -1, and the place from which to go on with the waiters. */
+/** Reads a number of permits, or -1, and the rank from which to continue with the waiters. */
 export function readCountAndPlace(raw: unknown): readonly [count: number, more: number] {
   const [count, more] = tuple(raw, 2);
   return [integer(count, -1), integer(more, -1)];
