@@ -87,11 +87,18 @@ function parse(args: readonly string[]) {
   }
 }
 
+/** Options by which other programs take an address of Redis. */
+const ADDRESS = /^--?(?:u(?:rl|ri)?|h(?:ost)?|p(?:ort)?|redis|server)$/;
+
 /** A message of Node in the words of this program. */
 function plainly(message: string): string {
   const name = /'(?:-\w, )?(-[^\s']*)/.exec(message)?.[1] ?? '';
-  if (message.startsWith('Unknown option'))
-    return `there is no option ${name}: write a key that begins with a dash after --, as in inspect -- -key`;
+  if (message.startsWith('Unknown option')) {
+    const instead = ADDRESS.test(name)
+      ? 'write --connection redis://HOST:PORT'
+      : 'see --help; write a key that begins with a dash after --, as in inspect -- -key';
+    return `there is no option ${name}: ${instead}`;
+  }
   if (message.includes('missing')) return `${name} needs a value`;
   if (message.includes('ambiguous'))
     return `${name} needs a value: write a value that begins with a dash as in --prefix=-x`;

@@ -62,7 +62,10 @@ describe('a command line', () => {
     [['ls', '-p'], '--prefix needs a value'],
     [['ls', '-t', '-5'], '-t needs a value: write a value that begins with a dash as in --prefix=-x'],
     [['ls', '--json=1'], '--json takes no value'],
-    [['inspect', '-x'], 'there is no option -x: write a key that begins with a dash after --, as in inspect -- -key'],
+    [
+      ['inspect', '-x'],
+      'there is no option -x: see --help; write a key that begins with a dash after --, as in inspect -- -key',
+    ],
     [['completion', 'bash', 'zsh'], 'completion takes one shell: bash, zsh or fish'],
     [['ls', '--sort', 'age'], "--sort takes one of key, held, waiters, lease, not 'age'"],
     [['inspect', 'a', '--sort', 'held'], '--sort is not an option of inspect'],
@@ -71,6 +74,7 @@ describe('a command line', () => {
     [['completion', 'bash', '--json', '--force'], '--force is not an option of completion'],
     [['watch', '--interval', '0s'], "not '0s'"],
     [['ls', '--nonsense'], 'there is no option --nonsense'],
+    [['ls', '--url', 'redis://x'], 'there is no option --url: write --connection redis://HOST:PORT'],
   ])('%j is refused', (args, why) => {
     expect(() => read(...args)).toThrow(UsageError);
     expect(() => read(...args)).toThrow(why);
