@@ -3,13 +3,14 @@
  * violated then, as a part of spin's message; without it no property may be violated.
  */
 const of =
-  (file, liveness = false) =>
-  (name, defines, fails) => ({ file, liveness, name, defines, fails });
-const queue = of('queue.pml');
-const waiting = of('queue.pml', true);
-const cohort = of('cohort.pml');
-const redlock = of('redlock.pml');
-const tokens = of('tokens.pml');
+  (file, usual, liveness = false) =>
+  (name, defines, fails) => ({ file, liveness, name, defines: { ...usual, ...defines }, fails });
+const QUEUE = { CLIENTS: 2, ROUNDS: 1, RENEWALS: 1, LOSSES: 0, BREAKS: 0, CRASHES: 0, LEAVES: 0 };
+const queue = of('queue.pml', QUEUE);
+const waiting = of('queue.pml', QUEUE, true);
+const cohort = of('cohort.pml', { CLIENTS: 2 });
+const redlock = of('redlock.pml', { QUORUM: 2, RENEWALS: 0, RESTARTS: 0, DELAY: 2, YIELDS: 0, LATE: 0 });
+const tokens = of('tokens.pml', { TURNS: 4, MEMORY: 4, BACK: 0, RESTARTS: 0 });
 
 const EXCLUSION = 'believes a second holder';
 const TOKENS_RISE = 'tokens rise';
@@ -41,14 +42,14 @@ export const CHECKS = [
   cohort('a turn has a lease of its own', { FRESH_LEASE: 1 }, EXCLUSION),
   cohort('the next of a client is first', { NEXT_IS_FIRST: 1 }, TURN),
 
-  redlock('three masters, no renewal', { RENEWALS: 0 }),
+  redlock('three masters, no renewal', {}),
   redlock('three masters, renewals', { RENEWALS: 1 }),
-  redlock('a master restarts empty, after the lease', { RENEWALS: 0, RESTARTS: 1 }),
-  redlock('a grant is yielded', { RENEWALS: 0, YIELDS: 1 }),
-  redlock('restart without delay', { RENEWALS: 0, RESTARTS: 1, DELAY: 0 }, EXCLUSION),
-  redlock('validity from the answer', { RENEWALS: 0, SLOW_ANSWERS: 1, VALID_FROM_ANSWER: 1 }, EXCLUSION),
-  redlock('less than a majority', { RENEWALS: 0, QUORUM: 1 }, EXCLUSION),
-  redlock('a yield arrives once more, later', { RENEWALS: 0, YIELDS: 1, LATE: 1 }, EXCLUSION),
+  redlock('a master restarts empty, after the lease', { RESTARTS: 1 }),
+  redlock('a grant is yielded', { YIELDS: 1 }),
+  redlock('restart without delay', { RESTARTS: 1, DELAY: 0 }, EXCLUSION),
+  redlock('validity from the answer', { SLOW_ANSWERS: 1, VALID_FROM_ANSWER: 1 }, EXCLUSION),
+  redlock('less than a majority', { QUORUM: 1 }, EXCLUSION),
+  redlock('a yield arrives once more, later', { YIELDS: 1, LATE: 1 }, EXCLUSION),
 
   tokens('the server restarts empty, twice', { RESTARTS: 2 }),
   tokens('the clock goes back, less than remembered', { BACK: 2 }),

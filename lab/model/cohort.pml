@@ -4,22 +4,12 @@
  * counterparts in the code, the bounds and the omissions: README.md.
  *
  * Time and tokens are relative, as in queue.pml. Questions are answered at once here; messages take time, or get lost.
+ * checks.mjs gives the number of CLIENTS.
  */
-#ifndef CLIENTS
-#define CLIENTS 2
-#endif
-#ifndef WAITERS             /* of each client, at one time; others come when these have been served */
-#define WAITERS 2
-#endif
-#ifndef TURNS               /* localHandoffs */
-#define TURNS 2
-#endif
-#ifndef LEASE
+#define WAITERS 2           /* of each client, at one time; others come when these have been served */
+#define TURNS 2             /* localHandoffs */
 #define LEASE 4
-#endif
-#ifndef GRANT
 #define GRANT 3
-#endif
 #ifdef NOT_RESERVED
 #define TAKEN 1
 #else

@@ -4,43 +4,15 @@
  *
  * Time is relative: every clock is a count of ticks that are left, or that have gone by. So runs have no end, and
  * states repeat. Tokens are relative, too: `lag` is how many tokens have been given since this one.
+ *
+ * checks.mjs gives the number of CLIENTS, the ROUNDS (acquisitions) of each, and at most how many RENEWALS of each hold there
+ * are, LOSSES of messages of the server, BREAKS of connections, CRASHES, and LEAVES of waiters that give up.
  */
-#ifndef CLIENTS
-#define CLIENTS 2
-#endif
-#ifndef ROUNDS              /* acquisitions of each client */
-#define ROUNDS 1
-#endif
-#ifndef LEASE
 #define LEASE 3
-#endif
-#ifndef GRANT               /* grantTimeout: the first lease of a pushed grant */
-#define GRANT 2
-#endif
-#ifndef PERIOD              /* a waiter asks again after it */
-#define PERIOD 1
-#endif
-#ifndef PATIENCE            /* a place is kept for so long without hearing of it */
-#define PATIENCE 3
-#endif
-#ifndef MEMORY              /* a leave is remembered; nothing arrives later than this */
-#define MEMORY 1
-#endif
-#ifndef RENEWALS            /* of each hold, at most */
-#define RENEWALS 1
-#endif
-#ifndef LOSSES              /* messages of the server that get lost */
-#define LOSSES 0
-#endif
-#ifndef BREAKS              /* connections that break */
-#define BREAKS 0
-#endif
-#ifndef CRASHES
-#define CRASHES 0
-#endif
-#ifndef LEAVES              /* waiters that give up */
-#define LEAVES 0
-#endif
+#define GRANT 2             /* grantTimeout: the first lease of a pushed grant */
+#define PERIOD 1            /* a waiter asks again after it */
+#define PATIENCE 3          /* a place is kept for so long without hearing of it */
+#define MEMORY 1            /* a leave is remembered; nothing arrives later than this */
 
 #define IDS (CLIENTS * ROUNDS)
 #define NONE 255

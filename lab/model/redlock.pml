@@ -4,40 +4,16 @@
  * allows more than any order of queues. The counterparts in the code, the bounds and the omissions: README.md.
  *
  * Time is relative: every clock is a count of ticks that are left, or that have gone by.
+ *
+ * checks.mjs gives the QUORUM, and at most how many RENEWALS of each hold there are, RESTARTS of masters that have lost their
+ * data (DELAY ticks later), YIELDS (grants of a minority that are given to the queue of their master), and how many copies of
+ * such a request arrive once more, LATE.
  */
-#ifndef CLIENTS
 #define CLIENTS 2
-#endif
-#ifndef MASTERS
 #define MASTERS 3
-#endif
-#ifndef QUORUM
-#define QUORUM (MASTERS / 2 + 1)
-#endif
-#ifndef ROUNDS              /* acquisitions of each client */
-#define ROUNDS 1
-#endif
-#ifndef LEASE
+#define ROUNDS 1            /* acquisitions of each client */
 #define LEASE 2
-#endif
-#ifndef RENEWALS            /* of each hold, at most */
-#define RENEWALS 1
-#endif
-#ifndef RESTARTS            /* of masters, which have lost their data then */
-#define RESTARTS 0
-#endif
-#ifndef DELAY               /* ticks after which a master that lost its data is started: the longest lease */
-#define DELAY LEASE
-#endif
-#ifndef AGAIN               /* questions after a refusal, of all clients together */
-#define AGAIN 1
-#endif
-#ifndef YIELDS              /* grants of a minority that are given to the queue of their master */
-#define YIELDS 0
-#endif
-#ifndef LATE                /* copies of such a request that arrive once more, later */
-#define LATE 0
-#endif
+#define AGAIN 1             /* questions after a refusal, of all clients together */
 
 #define SEATS (CLIENTS * MASTERS)
 #define FREE 255
@@ -70,11 +46,7 @@ byte i, n;                  /* of atomic steps */
 /* ---- how a client interprets the answers ---- */
 
 #define has(c, m) (until[seatOf(c, m)] >= n -> 1 : 0)
-#if MASTERS == 3
 #define standing(c) (has(c, 0) + has(c, 1) + has(c, 2))
-#else
-#define standing(c) (has(c, 0) + has(c, 1) + has(c, 2) + has(c, 3) + has(c, 4))
-#endif
 
 /* For how long a majority has it: n becomes the QUORUM-th largest of the remaining times of the masters. */
 inline majority(c) {
@@ -147,11 +119,7 @@ inline execute(c, m, s) {
     fi
 #endif
   :: kind[s] == drop ->
-#ifdef RELEASE_ANY
-    free(m);
-#else
     if :: holder[m] == dropped[s] -> free(m) :: else fi;
-#endif
     forget(s);
     dropped[s] = 0
   fi
@@ -182,12 +150,6 @@ end:
 
 /* ---- the clients ---- */
 
-#ifdef RELEASE_ANY
-#define mayHave(c, m) (true)
-#else
-#define mayHave(c, m) (holder[m] == idOf(c))
-#endif
-
 /* A message on its way may still arrive: it is followed by the drop, and has no effect then. */
 inline giveBack(c) {
   for (i : 0 .. MASTERS - 1) {
@@ -195,7 +157,7 @@ inline giveBack(c) {
     until[seatOf(c, i)] = 0;
     late[seatOf(c, i)] = false;
     if
-    :: mayHave(c, i) -> kind[seatOf(c, i)] = drop; dropped[seatOf(c, i)] = idOf(c)
+    :: holder[i] == idOf(c) -> kind[seatOf(c, i)] = drop; dropped[seatOf(c, i)] = idOf(c)
     :: else
     fi
   }
@@ -248,9 +210,7 @@ end:
         down(until[i]);
         if
         :: kind[i] != nothing && kind[i] != drop && age[i] < LEASE -> age[i]++
-#ifndef RELEASE_ANY
         :: kind[i] == drop && holder[i % MASTERS] != dropped[i] -> forget(i); dropped[i] = 0    /* nothing to release */
-#endif
         :: else
         fi
       }

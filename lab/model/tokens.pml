@@ -3,22 +3,11 @@
  * restarts without its data, the fence key expires, the clock goes back. The counterparts in the code: README.md.
  *
  * A tick is the time that a grant takes, in which RATE microseconds go by.
+ *
+ * checks.mjs gives the TURNS (tokens of one grant), the MEMORY (ticks after the last grant at which the fence key expires),
+ * by how many ticks the clock goes BACK, once, and the number of RESTARTS.
  */
-#ifndef RATE
 #define RATE 4
-#endif
-#ifndef TURNS               /* tokens of one grant */
-#define TURNS RATE
-#endif
-#ifndef MEMORY              /* ticks after the last grant at which the fence key expires */
-#define MEMORY 4
-#endif
-#ifndef BACK                /* ticks by which the clock goes back, once */
-#define BACK 0
-#endif
-#ifndef RESTARTS
-#define RESTARTS 0
-#endif
 #define HORIZON 20
 
 byte clock = 10, last, expires, restarts = RESTARTS;
