@@ -1,8 +1,8 @@
 // The public API; npm run generate:api writes it, and a test compares it with what is built.
 
-export type LockStoreFactory = (parts: LockStoreParts) => LockStore;
+export type LockStoreFactory = (parts: LockStoreContext) => LockStore;
 
-export interface LockStoreParts {
+export interface LockStoreContext {
     readonly clock: Clock;
     readonly logger: LockLogger;
     readonly keyPrefix: string;

@@ -83,7 +83,7 @@ export declare function UseLock(key: LockKey<UseLockArgs>, expire?: Duration, ma
 
 export type UseLockOptions = LockMethodOptions<UseLockArgs>;
 
-export interface LockRequest {
+export interface RequestParts {
     readonly params: any;
     readonly query: any;
     readonly body: any;

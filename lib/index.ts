@@ -16,7 +16,7 @@ export type { KeyBuilder } from './options/acquire-options.js';
 export { lockKey } from './keys/index.js';
 
 export { UseLock, type UseLockOptions } from './interceptors/use-lock.decorator.js';
-export type { LockRequest } from './interceptors/lock-request.js';
+export type { RequestParts } from './interceptors/request-parts.js';
 export { DistributedLockInterceptor } from './interceptors/distributed-lock.interceptor.js';
 export { LockExceptionFilter, type LockExceptionFilterOptions } from './interceptors/lock-exception.filter.js';
 

@@ -15,7 +15,7 @@ const PAGES = [
   [/^LockHandle$/, 'concepts.md'],
   [/^(Lock\w*Error|LatchLostError|LockErrorDetails|isL\w+|LockEvent)$/, 'errors.md'],
   [/^(Lock(Object|Kind)|ReadWriteLock|Semaphore|CountDownLatch|LeaderElection)$/, 'lock-types.md'],
-  [/^(UseLock|LockRequest|DistributedLockInterceptor|LockExceptionFilter|KeyBuilder)$/, 'requests.md'],
+  [/^(UseLock|RequestParts|DistributedLockInterceptor|LockExceptionFilter|KeyBuilder)$/, 'requests.md'],
   [/^(lockKey|methodKey)$/, 'templates.md'],
   [/^Lock(State|Holder|Waiter|Health)$/, 'stuck-key.md'],
 ];

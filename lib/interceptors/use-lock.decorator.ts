@@ -7,11 +7,11 @@ import { declareLock, type LockDeclaration } from '../decorators/lock-declaratio
 import type { LockKey, LockMethodOptions } from '../decorators/lock-method.options.js';
 import { lockableMethod } from '../decorators/lockable-method.js';
 import { DistributedLockInterceptor } from './distributed-lock.interceptor.js';
-import type { LockRequest } from './lock-request.js';
+import type { RequestParts } from './request-parts.js';
 import { declaredLocks, setDeclaredLocks } from './request-handler.js';
 
 /** The arguments of functions among the options of `@UseLock`. */
-export type UseLockArgs = [request: LockRequest, context: ExecutionContext];
+export type UseLockArgs = [request: RequestParts, context: ExecutionContext];
 
 /**
  * The options of `@UseLock`: those of `@DistributedLock`, over the request instead of the method's arguments. A function as
@@ -26,7 +26,7 @@ export type UseLockOptions = LockMethodOptions<UseLockArgs>;
  *
  * It binds the `DistributedLockInterceptor`. The lock is acquired after the guards and before the pipes, and held until the
  * handler's promise or Observable ends; the handler may be synchronous. If the client disconnects, the wait ends. Templates
- * and functions see the request (`LockRequest`), not the handler's arguments: use `@DistributedLock` for those. Several
+ * and functions see the request (`RequestParts`), not the handler's arguments: use `@DistributedLock` for those. Several
  * `@UseLock` on one handler are acquired from top to bottom. With `onContended: 'skip'` the response is empty.
  *
  * Nest runs interceptors only around handlers, so on any other method nothing would be locked: the application does not

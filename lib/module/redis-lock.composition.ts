@@ -12,7 +12,7 @@ import { read } from '../options/option-readers.js';
 import { OptionWarnings } from '../options/resolve-acquire-options.js';
 import type { LockConnectionOption, RedisConnectionOption } from './redis-lock.connection.js';
 import type { ResolvedModuleOptions } from './redis-lock.options.js';
-import type { LockStoreParts } from './redis-lock.store.js';
+import type { LockStoreContext } from './redis-lock.store.js';
 import type { LockStore } from '../store/lock-store.js';
 import { warnOfMemoryOnly } from '../store/memory/memory-only.js';
 import { createMemoryStore } from '../store/memory/memory-store.js';
@@ -72,7 +72,7 @@ export function introduction(
   return `locks '${name}': client ${clientId}, label ${label}${prefix}`;
 }
 
-function createStore(options: ResolvedModuleOptions, parts: LockStoreParts): LockStore {
+function createStore(options: ResolvedModuleOptions, parts: LockStoreContext): LockStore {
   if (typeof options.store === 'function') {
     const store = options.store(parts);
     read.withMethods(['start', 'close', 'listen'], 'a LockStore')('what store returned', store);
@@ -83,7 +83,7 @@ function createStore(options: ResolvedModuleOptions, parts: LockStoreParts): Loc
   return createMemoryStore(parts);
 }
 
-function createRedisStore({ keyPrefix, label, ...options }: ResolvedModuleOptions, parts: LockStoreParts): LockStore {
+function createRedisStore({ keyPrefix, label, ...options }: ResolvedModuleOptions, parts: LockStoreContext): LockStore {
   const { clock, logger, commandTimeout } = parts;
   const connection = options.connection();
   if (options.protocol !== undefined) {

@@ -30,7 +30,7 @@ export interface RedisLockModuleOptions {
   connection?: LockConnectionOption | undefined;
   /**
    * Where the locks are stored. `'redis'`: in Redis. `'memory'`: in this process, for development and for services with a
-   * single process; `connection` is then ignored. A function of `LockStoreParts`: returns a store of your own.
+   * single process; `connection` is then ignored. A function of `LockStoreContext`: returns a store of your own.
    * @defaultValue 'redis'
    */
   store?: LockStoreChoice | undefined;

@@ -6,10 +6,10 @@ import type { LockStore } from '../store/lock-store.js';
 export type LockStoreChoice = 'redis' | 'memory' | LockStoreFactory;
 
 /** Makes a store of your own, once for each `LockService`. */
-export type LockStoreFactory = (parts: LockStoreParts) => LockStore;
+export type LockStoreFactory = (parts: LockStoreContext) => LockStore;
 
 /** What the module gives to the function in `store`. */
-export interface LockStoreParts {
+export interface LockStoreContext {
   /** The source of time: a manual clock in tests. */
   readonly clock: Clock;
   /** Where log messages go. */

@@ -1,5 +1,5 @@
 // For authors of a store, in reading order: make it, keep locks, keep latches, fail.
-export type { LockStoreFactory, LockStoreParts } from '../module/redis-lock.store.js';
+export type { LockStoreFactory, LockStoreContext } from '../module/redis-lock.store.js';
 export type { Clock } from '../common/clock.js';
 export type { LockLogger } from '../common/logger.js';
 

@@ -70,8 +70,8 @@ describe('nestjs-redis-locks/client and nestjs-redis-locks/store without Nest', 
     writeFileSync(
       file,
       `import { createLockClient, isLockTimeoutError, type LockClient } from 'nestjs-redis-locks/client';
-       import { createMemoryStore, type LockStore, type LockStoreParts } from 'nestjs-redis-locks/store';
-       const store = (parts: LockStoreParts): LockStore => createMemoryStore(parts);
+       import { createMemoryStore, type LockStore, type LockStoreContext } from 'nestjs-redis-locks/store';
+       const store = (parts: LockStoreContext): LockStore => createMemoryStore(parts);
        export const token: Promise<number> = createLockClient({ store }).then((locks: LockClient) =>
          locks.run('a', (lock) => lock.fencingToken));
        export const known: boolean = isLockTimeoutError(new Error());

@@ -33,7 +33,7 @@ const exportsOf = (source: ts.SourceFile): Array<[name: string, declared: ts.Sym
 };
 
 /** The types that users write as an object of options, no matter how they are named. */
-const isOptions = (name: string): boolean => /Options$|^LockDefaults$|^LockStoreParts$/.test(name);
+const isOptions = (name: string): boolean => /Options$|^LockDefaults$|^LockStoreContext$/.test(name);
 
 /** The names of all options, by the types that have them: exported types, and types that the page names. */
 function optionsOfTypes(): Array<[type: string, options: string[]]> {

@@ -5,7 +5,7 @@ import type { ExecutionContext } from '@nestjs/common';
  * `#headers['x-tenant']`, `#user.id`, `#data.id`. Interceptors run before pipes, so no value has been validated or
  * transformed.
  */
-export interface LockRequest {
+export interface RequestParts {
   /** HTTP: the parameters of the route. */
   readonly params: any;
   /** HTTP: the query string, parsed. */
@@ -21,7 +21,7 @@ export interface LockRequest {
 }
 
 /** The same fields, of unknown types. */
-type Fields = Record<keyof LockRequest, unknown>;
+type Fields = Record<keyof RequestParts, unknown>;
 
 interface Carrier {
   readonly headers?: unknown;
@@ -35,7 +35,7 @@ interface GraphqlContext extends Carrier {
 }
 
 /** The parts of a request, on any transport. */
-export function lockRequest(context: ExecutionContext): LockRequest {
+export function lockRequest(context: ExecutionContext): RequestParts {
   const { params, query, body, headers, user, data } = fieldsOf(context);
   return { params, query, body, headers, user, data };
 }
