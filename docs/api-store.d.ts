@@ -97,7 +97,6 @@ export interface LockStore {
     readonly answerTime?: number;
     readonly unreachable: LockStoreError | undefined;
     readonly outage?: LockStoreError | undefined;
-    readonly keepsPermits: boolean;
     readonly permits?: PermitStore;
     readonly latches: LatchStore | undefined;
     readonly clients?: ClientRecordStore | undefined;

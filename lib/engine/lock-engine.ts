@@ -42,8 +42,6 @@ const MOST_REPORTED = 20;
 /** The engine: makes its parts, acquires, and closes. What concerns a hold is asked of the part that does it. */
 export class LockEngine {
   readonly clientId: string;
-  /** Whether the store can count permits. */
-  readonly keepsPermits: boolean;
   /** What the store cannot do, and what to do instead. */
   readonly lacks: LockStore['lacks'];
   /** `undefined`: the store keeps no latches. */
@@ -73,7 +71,6 @@ export class LockEngine {
   constructor(private readonly context: EngineContext) {
     const { store } = context;
     this.clientId = store.clientId;
-    this.keepsPermits = store.keepsPermits;
     this.lacks = store.lacks;
     this.admission = new Admission(context);
     this.storeReleases = new Releases(context);

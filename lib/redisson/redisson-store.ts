@@ -67,7 +67,6 @@ export interface RedissonStoreOptions {
  */
 export class RedissonStore extends ConnectedStore implements LockStore {
   readonly clientId: string;
-  readonly keepsPermits = true;
   readonly latches: RedissonLatches;
   readonly lacks: NonNullable<LockStore['lacks']>;
   // Private, also towards the engine, because it knows the password: printing a lock must not reveal it.

@@ -21,7 +21,7 @@ import {
   type CallContext,
   type ReadCall,
 } from '../options/resolve-acquire-options.js';
-import { refuseLacking, refuseWithoutPermits } from './refused-features.js';
+import { refuseFeature, refuseLacking } from './refused-features.js';
 import { TimeoutReports } from './timeout-reports.js';
 import { OwnerHandles } from './handles/owner-handles.js';
 
@@ -101,7 +101,7 @@ export class Acquirer {
   async adopt(text: string, options: AdoptOptions): Promise<HeldLock> {
     const { key, nonce, mode } = readHandover(text);
     const call = readAdoptCall(options, this.defaults, mode);
-    if (mode.kind === 'permits') refuseWithoutPermits(this.engine);
+    if (mode.kind === 'permits') refuseFeature(this.engine, 'permits');
     return this.taken(await this.engine.handovers.adopt(key, call.terms, offerId(nonce)), call);
   }
 
@@ -129,7 +129,6 @@ export class Acquirer {
     const { terms } = call;
     terms.signal?.throwIfAborted();
     if (engine.lacks !== undefined) refuseLacking(engine, terms);
-    if (terms.mode.kind === 'permits') refuseWithoutPermits(engine);
     const isInScope = call.reentrant && terms.mode.kind !== 'permits' && currentScope() !== undefined;
     let own = terms;
     let steps = NO_STEPS;

@@ -23,7 +23,7 @@ import { inspectKey } from './read-lock-state.js';
 import { DefaultLock } from './objects/default-lock.js';
 import { LockScope } from './lock-scope.js';
 import { Acquirer, NO_OPTIONS, readKeys } from './acquirer.js';
-import { refuseFeature, refuseWithoutPermits } from './refused-features.js';
+import { refuseFeature } from './refused-features.js';
 import type { LockObject, LockObjectOptions, ReadWriteLock } from './objects/lock.js';
 import type { CallContext, CallDefaults } from '../options/resolve-acquire-options.js';
 import { OPTIONS } from '../options/option-table.js';
@@ -214,7 +214,7 @@ export class LockService {
    */
   getSemaphore(key: string, options: SemaphoreOptions): Semaphore {
     const terms = OPTIONS.getSemaphore.read('getSemaphore', options);
-    refuseWithoutPermits(this.engine);
+    refuseFeature(this.engine, 'permits');
     return new DefaultSemaphore(this.acquirer, this.engine, this, assertKey(key), terms);
   }
 

@@ -16,13 +16,3 @@ export function refuseFeature({ lacks }: LockEngine, feature: StoreFeature): voi
   const message = lacks?.[feature];
   if (message !== undefined) throw new LockConfigError(message);
 }
-
-/** @throws LockConfigError if the locks are on several independent masters (Redlock) */
-export function refuseWithoutPermits(engine: LockEngine): void {
-  if (engine.keepsPermits) return;
-  refuseFeature(engine, 'permits');
-  throw new LockConfigError(
-    'Permits need one Redis that counts them, and these locks are on several independent masters (Redlock): set up a second ' +
-      'instance on one of them, RedisLockModule.forRoot({ instance, connection }), and acquire the permits there.',
-  );
-}

@@ -31,8 +31,6 @@ export interface LockStore {
   /** Why a reply may be late, if that is known: a connection is lost. Requests go out when it is back. */
   readonly outage?: LockStoreError | undefined;
 
-  /** Whether the store can count permits. A majority for each hold (Redlock) does not limit the number of holds. */
-  readonly keepsPermits: boolean;
   /** Changes permits that are in use. If left out, `addPermits` and the release of some permits are refused. */
   readonly permits?: PermitStore;
   /** The count-down latches; `undefined`: this store does not support them. */

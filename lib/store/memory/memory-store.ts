@@ -34,7 +34,6 @@ export class MemoryStore implements LockStore {
   /** A connection cannot be lost. */
   readonly epoch = 0;
   readonly unreachable = undefined;
-  readonly keepsPermits = true;
   readonly latches: LatchStore = {
     setCount: (request) => this.withLatch(request.key, (latch) => latch.set(request)),
     countDown: (key) => this.withLatch(key, (latch) => latch.countDown()),

@@ -63,10 +63,19 @@ export interface QuorumStoreOptions {
   readonly random?: () => number;
 }
 
+/** The messages of the errors. A majority for each hold does not limit the number of holds. */
+const LACKING = Object.freeze({
+  permits:
+    'Permits need one Redis that counts them, and these locks are on several independent masters (Redlock): set up a second ' +
+    'instance on one of them, RedisLockModule.forRoot({ instance, connection }), and acquire the permits there.',
+  replicas:
+    '`replicas` does not work with several independent masters (Redlock), which take the place of replicas: leave the option out.',
+});
+
 /** Locks over several independent masters (Redlock): a majority of them decides. All masters are asked at once. */
 export class QuorumStore implements LockStore {
   readonly clientId: string;
-  readonly keepsPermits = false;
+  readonly lacks = LACKING;
   readonly mayKeepPlaces = true;
   readonly latches = undefined;
   readonly clients: QuorumClientRecords;
@@ -246,10 +255,7 @@ export class QuorumStore implements LockStore {
   readonly acquireAll = async (): Promise<undefined> => undefined;
 
   async replicate(): Promise<number> {
-    throw new LockConfigError(
-      '`replicas` does not work with several independent masters (Redlock), which take the place of replicas: ' +
-        'leave the option out.',
-    );
+    throw new LockConfigError(LACKING.replicas);
   }
 
   /**

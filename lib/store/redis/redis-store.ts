@@ -97,7 +97,6 @@ export interface RedisStoreParts {
  */
 export class RedisStore extends ConnectedStore implements QuorumMember {
   readonly clientId: string;
-  readonly keepsPermits = true;
   readonly latches: RedisLatches;
   readonly permits: PermitStore = {
     add: async ({ key, id, change, permits }) => {

@@ -8,7 +8,7 @@ export const changing =
   async (stage: Stage): Promise<void> => {
     const { port } = await stage.store();
     if (port.permits !== undefined) return play(stage);
-    if (!port.keepsPermits) return;
+    if (port.lacks?.permits !== undefined) return;
     const client = await stage.client();
     const semaphore = client.getSemaphore(stage.key(), { permits: 2 });
     assert.equal(await stage.refusal(semaphore.addPermits(1)), 'LOCK_CONFIG');

@@ -6,7 +6,7 @@ import { AT_ONCE, LATE_RETRIES, PATIENCE, type Stage, type CaseList } from './st
 const counting =
   (play: (stage: Stage) => Promise<void>) =>
   async (stage: Stage): Promise<void> => {
-    if ((await stage.store()).port.keepsPermits) return play(stage);
+    if ((await stage.store()).port.lacks?.permits === undefined) return play(stage);
     const client = await stage.client();
     await assert.rejects(client.acquire(stage.key(), { permits: 2 }), { code: 'LOCK_CONFIG' });
   };
@@ -101,7 +101,7 @@ export const SHARED_CASES: CaseList = {
       assert.equal(await stage.refusal(lock.tryLock(wrong as object)), 'LOCK_CONFIG');
     }
     assert.equal(await stage.refusal(lock.tryLock({ waitTimeout: 0 }, '1s')), 'LOCK_CONFIG');
-    if (!(await stage.store()).port.keepsPermits) return;
+    if ((await stage.store()).port.lacks?.permits !== undefined) return;
     const semaphore = client.getSemaphore(stage.key('s'), { permits: 2 });
     const permits = (await stage.outcome(() => semaphore.tryAcquire(2, { renewedLease: '2s' })))!;
     assert.ok(permits.remainingTime() <= 2_000);

@@ -7,7 +7,7 @@ const withPermits =
   (play: (table: Table) => Promise<void>) =>
   async (stage: Stage): Promise<void> => {
     const { port } = await stage.store();
-    if (port.keepsPermits) await play(new Table(stage, stage.key()));
+    if (port.lacks?.permits === undefined) await play(new Table(stage, stage.key()));
   };
 
 const permits = (units: number, limit: number, slots?: number) =>

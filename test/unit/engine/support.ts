@@ -41,7 +41,6 @@ export class FakeStore implements LockStore {
   epoch = 0;
   listener!: LockStoreListener;
   closed = false;
-  readonly keepsPermits: boolean = true;
   readonly latches = undefined;
   /** The questions of acquisitions and renewals, in the order in which they were asked. */
   readonly order: Array<'acquire' | 'renew'> = [];
