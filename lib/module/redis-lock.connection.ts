@@ -246,16 +246,18 @@ function readUrl(label: string, url: string): string {
 /**
  * Refuses a `keyPrefix` of ioredis unless the module's prefix begins with it. ioredis would add it to the keys of one
  * process and not to those of another, which would then both hold a lock.
+ * @param keyPrefix `undefined`: a protocol has names of its own, so every prefix is refused
  * @throws LockConfigError
  */
-export function refuseOtherPrefix(connection: LockConnectionOption, keyPrefix: string): void {
-  for (const prefix of prefixesIn(connection)) {
-    if (keyPrefix.startsWith(prefix)) continue;
-    throw new LockConfigError(
-      `connection has the client option keyPrefix ${quote(prefix)}, and the keys of locks begin with the keyPrefix of the ` +
-        `module only: ${quote(keyPrefix)}. Write it there: keyPrefix: ${quote(prefix + keyPrefix)}.`,
-    );
-  }
+export function refuseOtherPrefix(connection: LockConnectionOption, keyPrefix: string | undefined): void {
+  const prefix = prefixesIn(connection).find((each) => !(keyPrefix ?? '').startsWith(each));
+  if (prefix === undefined) return;
+  const instead =
+    keyPrefix === undefined
+      ? 'a protocol uses the names of the locks as they are: leave it out, and write redisson({ nameMapper }).'
+      : `the keys of locks begin with the keyPrefix of the module only: ${quote(keyPrefix)}. Write it there: keyPrefix: ` +
+        `${quote(prefix + keyPrefix)}.`;
+  throw new LockConfigError(`connection has the client option keyPrefix ${quote(prefix)}, and ${instead}`);
 }
 
 /** The prefixes in a connection, wherever ioredis and node-redis keep them. */

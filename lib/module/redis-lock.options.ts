@@ -213,8 +213,7 @@ export function resolveModuleOptions(
         'if the names differ from the keys.',
     );
   }
-  // A protocol has names of its own, and refuses every prefix.
-  if (store === 'redis' && protocol === undefined) refuseOtherPrefix(connection, keyPrefix);
+  if (store === 'redis') refuseOtherPrefix(connection, protocol === undefined ? keyPrefix : undefined);
   const writtenDefaults = written.defaults ?? (Object.create(null) as LockDefaults);
   return Object.freeze({
     ...options,

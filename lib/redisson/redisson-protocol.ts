@@ -1,4 +1,3 @@
-import type { ClusterOptions } from 'ioredis';
 import { LockConfigError } from '../errors/index.js';
 import { Options, or, read } from '../options/option-readers.js';
 import { describe } from '../common/describe.js';
@@ -35,11 +34,6 @@ const OPTIONS = new Options({
   fenced: or(read.flag, false),
   shardedSubscriptionMode: read.oneOf<ShardedSubscriptionMode>(['auto', 'on', 'off']),
 });
-
-/** Options of ioredis that may add a prefix to all keys. */
-interface Prefixed {
-  readonly keyPrefix?: string;
-}
 
 /**
  * Keeps the locks of an instance as Redisson does, so that they exclude the `RLock`s of Java services and wake their waiters:
@@ -83,17 +77,7 @@ function readTarget(connection: unknown): ConnectionTarget {
       "protocol 'redisson' keeps locks on one server, with Sentinels or in a Cluster, and connection is a list of masters: name one.",
     );
   }
-  const target = connection as ConnectionTarget;
-  if (typeof target !== 'object') return target;
-  const { keyPrefix, redisOptions } = ('options' in target ? (target.options ?? {}) : target) as Prefixed &
-    ClusterOptions;
-  if (keyPrefix || redisOptions?.keyPrefix) {
-    throw new LockConfigError(
-      "protocol 'redisson' uses the names of the locks as they are, and the client in connection has a keyPrefix: " +
-        'leave it out, and write redisson({ nameMapper }).',
-    );
-  }
-  return target;
+  return connection as ConnectionTarget;
 }
 
 /** @throws LockConfigError unless a name mapper has returned a name */

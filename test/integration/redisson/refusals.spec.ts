@@ -97,11 +97,15 @@ describe('options', () => {
       () => ({ connection: ['redis://a:1', 'redis://b:1', 'redis://c:1'], protocol: redisson() }),
       /list of masters/,
     ],
-    ['a client with a keyPrefix', () => ({ connection: ioredis(), protocol: redisson() }), /has a keyPrefix/],
+    [
+      'a client with a keyPrefix',
+      () => ({ connection: ioredis(), protocol: redisson() }),
+      /has the client option keyPrefix.*redisson\({ nameMapper }\)/,
+    ],
     [
       'a Cluster with a keyPrefix',
       () => ({ connection: { cluster: ['redis://a:1'], options: { keyPrefix: 'a:' } }, protocol: redisson() }),
-      /has a keyPrefix/,
+      /has the client option keyPrefix.*redisson\({ nameMapper }\)/,
     ],
     [
       'sharded pub/sub without a Cluster',
