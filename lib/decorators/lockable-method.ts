@@ -1,5 +1,6 @@
 import { types } from 'node:util';
 import { isGenerator } from '../common/lazy.js';
+import { isFunction } from '../common/type-guards.js';
 import { LockConfigError } from '../errors/index.js';
 import { kindOf, type ReturnKind } from './method-lock-metadata.js';
 
@@ -23,26 +24,21 @@ export function lockableMethod(
 
   const methodName = String(name);
   const className = nameOf(typeof target === 'function' ? target : target.constructor);
-  const site = `${decorator} on ${className}.${methodName}`;
-  if (typeof descriptor === 'number') {
-    throw new LockConfigError(`${site}: this is a parameter: write the decorator above the method.`);
-  }
-  if (typeof target === 'function') {
-    throw new LockConfigError(`${site}: a static method has no injected LockService; make it an instance method.`);
-  }
-  if (descriptor === undefined) {
-    throw new LockConfigError(`${site}: this is a property, whose function does not exist yet: write it as a method.`);
-  }
+  const wrong = misplaced(target, descriptor);
+  if (wrong !== undefined) throw new LockConfigError(`${decorator} on ${className}.${methodName}: ${wrong}.`);
+  const found = descriptor as PropertyDescriptor;
+  return { descriptor: found, method: found.value as Method, className, methodName };
+}
+
+/** Why a decorator is not on a method of instances. */
+function misplaced(target: object, descriptor: PropertyDescriptor | number | undefined): string | undefined {
+  if (typeof descriptor === 'number') return 'this is a parameter: write the decorator above the method';
+  if (typeof target === 'function') return 'a static method has no injected LockService; make it an instance method';
+  if (descriptor === undefined) return 'this is a property, whose function does not exist yet: write it as a method';
   const method: unknown = descriptor.value;
-  if (typeof method !== 'function') {
-    throw new LockConfigError(`${site}: only methods can be locked, not getters and setters: make it an async method.`);
-  }
-  if (isGenerator(method)) {
-    throw new LockConfigError(
-      `${site}: a generator runs only while it is iterated: return a promise or an Observable.`,
-    );
-  }
-  return { descriptor, method: method as Method, className, methodName };
+  if (!isFunction(method)) return 'only methods can be locked, not getters and setters: make it an async method';
+  if (isGenerator(method)) return 'a generator runs only while it is iterated: return a promise or an Observable';
+  return undefined;
 }
 
 /** Types that TypeScript emits for methods that are certainly synchronous. */
