@@ -1,6 +1,6 @@
 import { isThenable } from '../common/settle.js';
 import { isSyncFunction } from '../common/type-guards.js';
-import { fault, refuse, refuseHoles } from '../options/option-readers.js';
+import { fault, read } from '../options/option-readers.js';
 import type { OnUnavailable, RunOptions, KeyBuilder } from '../options/acquire-options.js';
 import { isLockKeyError, LockConfigError, LockKeyError } from '../errors/index.js';
 import { classNameOf, compileKeyTemplate, type LockedCall, type TemplateSite } from '../keys/index.js';
@@ -50,10 +50,10 @@ export interface LockDeclaration {
 export function declareLock(site: LockSite, written: LockMethodOptions): LockDeclaration {
   const label = `${site.decorator} on ${site.className}.${site.methodName}`;
   const table = site.decorator === '@UseLock' ? OPTIONS.decorator : OPTIONS.distributedLock;
-  const read: Partial<OptionsOf<'distributedLock'>> = table.read(label, written, `${label}: `);
-  refuseContradictions(read, read.expire ?? 0, `${label}: `);
-  const { key: _, returns: _returns, condition, instance = DEFAULT_INSTANCE, ...lockOptions } = read;
-  const { onContended, onUnavailable, ...options } = lockOptions;
+  const options: Partial<OptionsOf<'distributedLock'>> = table.read(label, written, `${label}: `);
+  refuseContradictions(options, options.expire ?? 0, `${label}: `);
+  const { key: _, returns: _returns, condition, instance = DEFAULT_INSTANCE, ...lockOptions } = options;
+  const { onContended, onUnavailable, ...runOptions } = lockOptions;
   const keyOf = compileKey(label, site, written.key);
   const { waitTimeout, pattern = patternOf(label, site, written.key) } = written;
   return {
@@ -63,7 +63,7 @@ export function declareLock(site: LockSite, written: LockMethodOptions): LockDec
     onUnavailable,
     options: Object.freeze({
       __proto__: null,
-      ...options,
+      ...runOptions,
       // As it was written, because the warning about a number that may mean seconds needs to tell it from a text.
       ...(waitTimeout === undefined ? {} : { waitTimeout }),
       ...(pattern === undefined ? {} : { pattern }),
@@ -114,21 +114,16 @@ function compileKey(label: string, site: LockSite, key: LockMethodOptions['key']
       }
     };
   }
-  if (Array.isArray(key)) refuseHoles(`${label}: key`, key);
-  const templates = [key].flat().map((text: unknown, i) => {
-    if (typeof text === 'string') return compileKeyTemplate(text, site);
-    if (typeof text === 'function') {
-      const instead = "a template such as 'stock:#{#order.sku}', or a function for all keys in place of the list";
-      return refuse(`${label}: key[${i}]`, text, instead);
-    }
-    throw new LockConfigError(
-      `${label}: there is no key; write a template such as key: 'stock:#{#order.sku}', several in a list, or a function.`,
-    );
-  });
+  const templates = readTemplates(`${label}: key`, key).map((text) => compileKeyTemplate(text, site));
   const [first, ...others] = templates;
-  if (first === undefined) throw new LockConfigError(`${label}: the list of keys is empty.`);
-  return others.length === 0 ? first : (call) => distinct(templates.map((template) => template(call)));
+  return others.length === 0 ? first! : (call) => distinct(templates.map((template) => template(call)));
 }
+
+const TEMPLATE = "a template such as key: 'stock:#{#order.sku}', several in a list, or a function for all keys";
+const readTemplates = read.oneOrMore(
+  read.checked<string>((text) => typeof text === 'string', TEMPLATE),
+  TEMPLATE,
+);
 
 /** Refuses the promise of a function that makes keys: the lock is requested in the same turn as the call. */
 function synchronous<T>(made: T): T {

@@ -72,13 +72,13 @@ export const LARGEST_COUNT = 1e15;
 const count = (least = 1, most = LARGEST_COUNT): OptionReader<number> =>
   checked((n: number) => Number.isSafeInteger(n) && n >= least && n <= most, `a whole number from ${least} to ${most}`);
 
-/** A list, whose elements the messages name by their position. */
+/** A list, whose elements the messages name by their position. A hole counts as `undefined`, which no `each` may accept. */
 const listOf =
   <Read>(each: OptionReader<Read>, instead: string, refused = refuse): OptionReader<Read[]> =>
   (label, written) => {
     if (!Array.isArray(written) || written.length === 0) return refused(label, written, instead);
-    refuseHoles(label, written);
-    return written.map((element, i) => each(`${label}[${i}]`, element));
+    // `map` would skip holes.
+    return Array.from(written, (element, i) => each(`${label}[${i}]`, element));
   };
 
 /** One value, or a list of some. */
@@ -129,7 +129,7 @@ export const read = {
   },
 
   /** Redis counts whole milliseconds. */
-  wholeDuration: (label: string, written: unknown): number => Math.ceil(read.duration(label, written)),
+  wholeDuration: atLeast(0),
 
   /** A wait: 0 for one try, `Infinity` for no limit. */
   wait: (label: string, written: unknown): number => (written === Infinity ? Infinity : read.duration(label, written)),
@@ -162,16 +162,6 @@ export const read = {
  * @throws LockConfigError for any other text, and for more than 366 days
  */
 export const parseDuration = (text: string): number => read.duration('parseDuration(text)', text);
-
-/**
- * Refuses a list with a hole, which `map` and `every` would skip.
- * @throws Refusal
- */
-export function refuseHoles(label: string, list: readonly unknown[], Refusal: ErrorClass = LockConfigError): void {
-  const hole = list.findIndex((_, i) => !Object.hasOwn(list, i));
-  if (hole >= 0) throw new Refusal(`${label}[${hole}] is missing: there are two commas in a row, or it was deleted.`);
-}
-type ErrorClass = new (message: string) => Error;
 
 /** The reader of an option with the value that applies if it is left out. */
 export const or = <Read, const Default>(
@@ -209,7 +199,6 @@ export class Options<Readers extends Readonly<Record<string, OptionReader>>> {
   /** Has all names: an option that was left out must not be found in a polluted Object.prototype. */
   readonly defaults: ReadOptions<Readers>;
   private readonly known: ReadonlyMap<string, Row>;
-  private readonly required: readonly string[];
 
   /**
    * @param elsewhere names that are no options here, with what to write in their place
@@ -224,7 +213,6 @@ export class Options<Readers extends Readonly<Record<string, OptionReader>>> {
     const rows = Object.entries<Row>(readers);
     this.known = new Map(rows);
     this.names = [...this.known.keys()];
-    this.required = this.names.filter((name) => this.known.get(name)!.isRequired);
     const defaults = Object.fromEntries(rows.map(([name, { byDefault }]) => [name, byDefault]));
     this.defaults = Object.freeze(defaults) as ReadOptions<Readers>;
   }
@@ -245,7 +233,8 @@ export class Options<Readers extends Readonly<Record<string, OptionReader>>> {
       const value = (written as Record<string, unknown>)[name];
       if (reader !== undefined && value !== undefined) options[name] = reader(prefix + name, value);
     }
-    for (const name of this.required) if (options[name] === undefined) this.known.get(name)!(prefix + name, undefined);
+    for (const [name, reader] of this.known)
+      if (reader.isRequired && options[name] === undefined) reader(prefix + name, undefined);
     return options as ReadOptions<Readers>;
   }
 

@@ -6,7 +6,6 @@ import { upgradeRefused } from '../engine/refusals.js';
 import { awaitAnswers } from '../engine/waiter.js';
 import { isLockTimeoutError, LockKeyError } from '../errors/index.js';
 import { assertKey } from '../keys/index.js';
-import { refuseHoles } from '../options/option-readers.js';
 import type { AcquireOptions, AdoptOptions } from '../options/acquire-options.js';
 import { offerId, readHandover } from './handles/handover-text.js';
 import { HeldLock } from './handles/held-lock.js';
@@ -241,8 +240,8 @@ export function readKeys(keys: unknown): Keys {
   if (!Array.isArray(keys)) return assertKey(keys);
   if (keys.length === 0)
     throw new LockKeyError('There is no key to lock: the list of keys is empty. Name at least one key.');
-  refuseHoles('keys', keys, LockKeyError);
-  return distinct(keys.map(assertKey));
+  // `map` would skip a hole in the list.
+  return distinct(Array.from(keys, assertKey));
 }
 
 /** Drops duplicates of keys. */

@@ -56,9 +56,9 @@ it.each([
 
 describe('a lock that cannot be used stops the application when its class is defined', () => {
   it.each([
-    ['key missing', {}, [SITE, 'there is no key', "key: 'stock:#{#order.sku}'"]],
-    ['no key among several', { key: ['a', undefined] }, [SITE, 'there is no key']],
-    ['an empty list of keys', { key: [] }, [SITE, 'the list of keys is empty']],
+    ['key missing', {}, [SITE, 'key is undefined; write', "key: 'stock:#{#order.sku}'"]],
+    ['no key among several', { key: ['a', undefined] }, [SITE, 'key[1] is undefined']],
+    ['an empty list of keys', { key: [] }, [SITE, 'key is an empty array; write']],
     ['no options', undefined, [SITE, 'takes an object of options']],
     ['no option at all', { key: 'a', quorum: 3 }, ['no option "quorum"', 'the options are key, expire']],
     ['lease too short', { key: 'a', expire: '10ms' }, ['expire is too short', 'at least 50 ms']],
