@@ -64,6 +64,12 @@ local function entry_of(key, kind)
   return entry
 end
 
+-- The entry of a key, or that of none.
+local NONE = { size = 0, values = {} }
+local function entry_or_none(key, kind)
+  return entry_of(key, kind) or NONE
+end
+
 local function entry_for(key, kind)
   local entry = entry_of(key, kind)
   if not entry then
@@ -120,8 +126,7 @@ end
 
 local function by_rank(key, from, to, reverse, scores)
   from, to = integer_of(from), integer_of(to)
-  local entry = entry_of(key, 'zset')
-  if not entry then return {} end
+  local entry = entry_or_none(key, 'zset')
   local order, size, members = sorted(entry), entry.size, {}
   if from < 0 then from = math.max(0, size + from) end
   if to < 0 then to = size + to end
@@ -131,8 +136,7 @@ end
 
 local function by_score(key, from, to, reverse, scores, offset, count)
   local is_meant = within(reverse and to or from, reverse and from or to)
-  local entry = entry_of(key, 'zset')
-  if not entry then return {} end
+  local entry = entry_or_none(key, 'zset')
   local order, members, first, last, step = sorted(entry), {}, 1, entry.size, 1
   if reverse then first, last, step = last, first, -1 end
   for i = first, last, step do
@@ -161,8 +165,7 @@ end
 -- HDEL, ZREM: removes fields or members.
 local function removal_from(kind)
   return function(key, ...)
-    local entry, count = entry_of(key, kind), 0
-    if not entry then return 0 end
+    local entry, count = entry_or_none(key, kind), 0
     for i = 1, select('#', ...) do
       local name = select(i, ...)
       if entry.values[name] then
@@ -178,10 +181,7 @@ end
 
 -- HLEN, ZCARD.
 local function size_of(kind)
-  return function(key)
-    local entry = entry_of(key, kind)
-    return entry and entry.size or 0
-  end
+  return function(key) return entry_or_none(key, kind).size end
 end
 
 local function expire_at(key, ends)
@@ -215,23 +215,17 @@ local commands = {
     return entry and (entry.ends and entry.ends - now or -1) or -2
   end },
 
-  GET = { 1, 1, 1, function(key)
-    local entry = entry_of(key, 'string')
-    return entry and entry.value or false
-  end },
+  GET = { 1, 1, 1, function(key) return entry_or_none(key, 'string').value or false end },
   SET = { 2, 4, 1, function(key, value, px, ms)
     check(px == nil or px == 'PX' and integer_of(ms) > 0)
     server.keys[key] = { kind = 'string', value = value, ends = px and now + integer_of(ms) }
     return { ok = 'OK' }
   end },
 
-  HGET = { 2, 2, 1, function(key, field)
-    local entry = entry_of(key, 'hash')
-    return entry and entry.values[field] or false
-  end },
+  HGET = { 2, 2, 1, function(key, field) return entry_or_none(key, 'hash').values[field] or false end },
   HMGET = { 2, huge, 1, function(key, ...)
-    local entry, list = entry_of(key, 'hash'), { ... }
-    for i, field in ipairs(list) do list[i] = entry and entry.values[field] or false end
+    local entry, list = entry_or_none(key, 'hash'), { ... }
+    for i, field in ipairs(list) do list[i] = entry.values[field] or false end
     return list
   end },
   HSET = { 3, huge, 1, function(key, ...)
@@ -247,9 +241,7 @@ local commands = {
   HDEL = { 2, huge, 1, removal_from('hash') },
   HLEN = { 1, 1, 1, size_of('hash') },
   HGETALL = { 1, 1, 1, function(key)
-    local entry = entry_of(key, 'hash')
-    if not entry then return {} end
-    local list = {}
+    local entry, list = entry_or_none(key, 'hash'), {}
     for i, field in ipairs(fields_in_any_order(entry)) do list[2 * i - 1], list[2 * i] = field, entry.values[field] end
     return list
   end },
@@ -257,8 +249,7 @@ local commands = {
   HSCAN = { 4, 4, 1, function(key, cursor, word, count)
     cursor, count = integer_of(cursor), integer_of(count)
     check(word == 'COUNT' and count > 0)
-    local entry = entry_of(key, 'hash')
-    if not entry then return { '0', {} } end
+    local entry = entry_or_none(key, 'hash')
     local places, order = {}, {}
     for field in pairs(entry.values) do
       places[field] = place_of(field)
@@ -296,8 +287,7 @@ local commands = {
   end },
   ZREM = { 2, huge, 1, removal_from('zset') },
   ZREMRANGEBYSCORE = { 3, 3, 1, function(key, least, most)
-    local is_meant, entry, count = within(least, most), entry_of(key, 'zset'), 0
-    if not entry then return 0 end
+    local is_meant, entry, count = within(least, most), entry_or_none(key, 'zset'), 0
     for _, member in ipairs(sorted(entry)) do
       if is_meant(entry.values[member]) then
         entry.values[member] = nil
@@ -310,16 +300,14 @@ local commands = {
   end },
   ZCARD = { 1, 1, 1, size_of('zset') },
   ZSCORE = { 2, 2, 1, function(key, member)
-    local entry = entry_of(key, 'zset')
-    local score = entry and entry.values[member]
+    local score = entry_or_none(key, 'zset').values[member]
     return score and text_of(score) or false
   end },
   ZRANK = { 2, 2, 1, function(key, member)
-    local entry = entry_of(key, 'zset')
-    if not entry or not entry.values[member] then return false end
-    for i, other in ipairs(sorted(entry)) do
+    for i, other in ipairs(sorted(entry_or_none(key, 'zset'))) do
       if other == member then return i - 1 end
     end
+    return false
   end },
   ZRANGE = { 3, 9, 1, function(key, from, to, ...)
     local pieces, at, flags, offset, count = { ... }, 1, {}, 0, -1
@@ -515,13 +503,9 @@ return {
   names = function(number, time)
     begin(number, time)
     local names = {}
-    for key in pairs(server.keys) do
-      names[#names + 1] = key
+    for key, entry in pairs(server.keys) do
+      if not entry.ends or entry.ends >= now then names[#names + 1] = key end
     end
-    local kept = {}
-    for _, key in ipairs(names) do
-      if entry_of(key) then kept[#kept + 1] = key end
-    end
-    return written(kept)
+    return written(names)
   end,
 }
