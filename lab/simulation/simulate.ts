@@ -7,7 +7,8 @@ import { Gates } from './checker/gates.js';
 import { nothingIsRemembered, nothingIsStored } from './checker/leftovers.js';
 import { Violation } from './checker/violation.js';
 import { isInCluster, PROCESSES, TIMES, type Schedule } from './schedule/schedule.js';
-import { plan, type FaultTargets } from './world/faults.js';
+import type { RunParts } from './run-parts.js';
+import { plan } from './world/faults.js';
 import { Process } from './world/process.js';
 import type { Server } from './world/server.js';
 import { Servers } from './world/servers.js';
@@ -48,16 +49,17 @@ export async function simulate(schedule: Schedule, line?: (text: string) => void
   return { outcomes, digest: world.digest, failure };
 }
 
-class Simulation implements FaultTargets {
+class Simulation implements RunParts {
   readonly world = new World();
   readonly servers: Servers;
   readonly checker: Checker;
   readonly outcomes = noOutcomes();
+  readonly letters = new Letters();
+  readonly gates = new Gates();
   private readonly workloads: Workload[];
   private readonly processes: Array<Process | undefined> = [];
   private readonly lives: number[] = [];
-  private ending: 'visits' | 'aftermath' | 'closing' | 'over' = 'visits';
-  private until = START + LONGEST;
+  private ending: 'visits' | 'aftermath' | 'over' = 'visits';
 
   constructor(
     private readonly schedule: Schedule,
@@ -65,13 +67,12 @@ class Simulation implements FaultTargets {
   ) {
     const { world, outcomes } = this;
     this.servers = new Servers(schedule.servers, world, schedule.noise, schedule.hasSmallLimits, isInCluster(schedule));
-    const checker = (this.checker = new Checker(world, this.servers, schedule));
+    this.checker = new Checker(world, this.servers, schedule);
     if (this.servers.isQuorum) outcomes.quorums += 1;
     for (const server of this.servers.all) this.attend(server);
-    const surroundings = { world, checker, outcomes, trace: this.trace, letters: new Letters(), gates: new Gates() };
     this.workloads = Array.from({ length: PROCESSES }, (_, place) => {
       const visits = schedule.visits.filter((visit) => visit.process === place);
-      return new Workload(visits, surroundings, (error) => checker.found(error as Error));
+      return new Workload(visits, this);
     });
   }
 
@@ -159,7 +160,7 @@ class Simulation implements FaultTargets {
       this.world.at(this.world.now + rest + AFTERMATH, () => this.end());
     }
     this.checker.check(() => this.letHappen());
-    if (this.world.now > this.until) this.checker.found(new Violation('waiting', 'the run does not end'));
+    if (this.world.now > START + LONGEST) this.checker.found(new Violation('waiting', 'the run does not end'));
     return true;
   }
 

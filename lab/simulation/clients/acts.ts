@@ -16,7 +16,7 @@ export async function act(caller: Caller, held: Held): Promise<void> {
 }
 
 async function perform(caller: Caller, { handles, observedHolds }: Held): Promise<void> {
-  const { visit, process, surroundings } = caller;
+  const { visit, process, run } = caller;
   const [handle] = handles as [(typeof handles)[number]];
   switch (visit.act) {
     case 'nothing':
@@ -69,7 +69,7 @@ async function perform(caller: Caller, { handles, observedHolds }: Held): Promis
     case 'abandon':
       for (const { hold } of observedHolds) {
         process.engine.watchdog.abandon(hold);
-        surroundings.trace(() => `${process.name} forgets that it has ${hold.key} (${hold.id})`);
+        run.trace(() => `${process.name} forgets that it has ${hold.key} (${hold.id})`);
       }
   }
 }

@@ -8,25 +8,11 @@ import {
 } from '../../../lib/errors/index.js';
 import { HeldLock } from '../../../lib/service/handles/held-lock.js';
 import type { ObservedHold } from '../checker/observed-hold.js';
-import type { Checker } from '../checker/checker.js';
-import type { Gates } from '../checker/gates.js';
 import { Violation } from '../checker/violation.js';
 import { slackOf } from '../checker/waiting.js';
+import type { RunParts } from '../run-parts.js';
 import { KEYS, PERMITS, TIMES, type Visit } from '../schedule/schedule.js';
 import type { Process } from '../world/process.js';
-import type { World } from '../world/world.js';
-import type { Letters } from './letters.js';
-import type { Outcomes } from './outcomes.js';
-
-/** The parts of a run that its callers share. */
-export interface CallerSurroundings {
-  readonly world: World;
-  readonly checker: Checker;
-  readonly outcomes: Outcomes;
-  readonly trace: (text: () => string) => void;
-  readonly letters: Letters;
-  readonly gates: Gates;
-}
 
 /** The locks that a caller holds in its section. */
 export interface Held {
@@ -52,13 +38,13 @@ export class Caller {
   constructor(
     readonly process: Process,
     readonly visit: Visit,
-    readonly surroundings: CallerSurroundings,
+    readonly run: RunParts,
   ) {}
 
   /** Acquires keys. The checker sees each result at once. */
   async take(keys: readonly string[], terms: HoldTerms, waitTimeout: number, signal = this.signal()): Promise<Held> {
     const { process, visit } = this;
-    const { world, checker, trace } = this.surroundings;
+    const { world, checker, trace } = this.run;
     const asked = world.now;
     const floors = keys.map((key) => checker.tokens.floor(key, terms.mode.kind));
     const slack =
@@ -124,7 +110,7 @@ export class Caller {
 
   /** The errors that a caller may receive instead of a lock. */
   refused(error: unknown): void {
-    const { outcomes, checker, trace } = this.surroundings;
+    const { outcomes, checker, trace } = this.run;
     const { process, visit } = this;
     trace(() => `${process.name} receives: ${(error as Error).message}`);
     if (isLockTimeoutError(error)) {
@@ -149,8 +135,8 @@ export class Caller {
     if (!signal.aborted || !(handle.loss instanceof LockLostError)) {
       throw new Violation('signal', `'${handle.key}' is lost, but its signal has not aborted`);
     }
-    this.surroundings.outcomes.lost += 1;
-    if (this.surroundings.checker.isCalm && this.visit.lease === 'renewed' && this.visit.act !== 'shrink') {
+    this.run.outcomes.lost += 1;
+    if (this.run.checker.isCalm && this.visit.lease === 'renewed' && this.visit.act !== 'shrink') {
       throw new Violation('unexpected', `lost although no fault happened: ${handle.loss.message}`);
     }
     return true;
@@ -158,7 +144,7 @@ export class Caller {
 
   private async releaseOne(handle: HeldLock, observed: ObservedHold): Promise<void> {
     const { process } = this;
-    const { checker, world, trace } = this.surroundings;
+    const { checker, world, trace } = this.run;
     const wasLost = this.looksLost(handle);
     const { hold } = observed;
     const { epoch } = process.store;

@@ -44,13 +44,13 @@ export class Candidate {
     this.election.start();
     await process.sleep(this.candidacy.stands);
     await this.election.stop();
-    const { checker } = this.caller.surroundings;
+    const { checker } = this.caller.run;
     checker.check(() => checker.elections.stopped(this.election));
     for (const observed of this.observedHolds.values()) checker.ends(observed);
   }
 
   private async acquire(signal: AbortSignal): Promise<LockHandle> {
-    const { checker } = this.caller.surroundings;
+    const { checker } = this.caller.run;
     try {
       const { handles, observedHolds } = await this.caller.take([KEY], PLAIN, Infinity, signal);
       this.observedHolds.set(handles[0]!, observedHolds[0]!);
@@ -64,8 +64,8 @@ export class Candidate {
 
   private async elected(handle: LockHandle, signal: AbortSignal): Promise<void> {
     const { candidacy, election, caller } = this;
-    const { process, surroundings } = caller;
-    const { checker, outcomes, trace } = surroundings;
+    const { process, run } = caller;
+    const { checker, outcomes, trace } = run;
     const observed = this.observedHolds.get(handle)!;
     trace(() => `${process.name} is elected with token ${handle.fencingToken}`);
     outcomes.terms += 1;
@@ -83,8 +83,8 @@ export class Candidate {
   }
 
   private async deposed(error: LockLostError | undefined): Promise<void> {
-    const { process, surroundings } = this.caller;
-    const { checker, trace } = surroundings;
+    const { process, run } = this.caller;
+    const { checker, trace } = run;
     const term = this.term!;
     trace(() => `${process.name} is deposed${error === undefined ? '' : `: ${error.message}`}`);
     checker.check(() => checker.elections.deposed(term, error));

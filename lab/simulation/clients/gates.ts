@@ -10,7 +10,7 @@ const LIFETIME = 10_000;
 const PATIENCE = TIMES.lease / 2;
 
 /** Sets the latch unless it is closed, counts it down, and waits for it. */
-export async function passGate({ process, surroundings: { gates, trace } }: Caller): Promise<void> {
+export async function passGate({ process, run: { gates, trace } }: Caller): Promise<void> {
   const { latches } = process.engine;
   if (latches === undefined) return;
   const made = await latches.trySetCount(GATE, COUNT, LIFETIME);

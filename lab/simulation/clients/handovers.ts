@@ -22,8 +22,8 @@ async function orAgain<T>(process: Process, first: Promise<T>, repeat: () => Pro
 }
 
 /** Offers a lock to the other processes. From then on, the caller does not hold it any more. */
-export async function handOver({ process, visit, surroundings }: Caller, observed: ObservedHold): Promise<void> {
-  const { checker, letters, outcomes, trace, world } = surroundings;
+export async function handOver({ process, visit, run }: Caller, observed: ObservedHold): Promise<void> {
+  const { checker, letters, outcomes, trace, world } = run;
   const { hold } = observed;
   const { key, terms } = hold;
   // The text of a handover is random, and a run is not.
@@ -45,8 +45,8 @@ export async function handOver({ process, visit, surroundings }: Caller, observe
 
 /** Adopts a lock that another process has offered, unless a third one was faster, and holds it for a section. */
 export async function adopt(caller: Caller, { key, mode, offer }: Letter): Promise<void> {
-  const { process, visit, surroundings } = caller;
-  const { checker, outcomes, trace } = surroundings;
+  const { process, visit, run } = caller;
+  const { checker, outcomes, trace } = run;
   const floor = checker.tokens.floor(key, mode.kind);
   const take = () => process.engine.handovers.adopt(key, { ...PLAIN, mode }, offer);
   trace(() => `${process.name} adopts ${key} (${offer})`);

@@ -1,7 +1,8 @@
+import type { RunParts } from '../run-parts.js';
 import { CALLERS, type Visit } from '../schedule/schedule.js';
 import type { Process } from '../world/process.js';
 import { act } from './acts.js';
-import { Caller, isInTurn, type CallerSurroundings, type Held } from './caller.js';
+import { Caller, isInTurn, type Held } from './caller.js';
 import { Candidate } from './candidate.js';
 import { adopt } from './handovers.js';
 
@@ -16,9 +17,7 @@ export class Workload {
 
   constructor(
     visits: readonly Visit[],
-    private readonly surroundings: CallerSurroundings,
-    /** A caller received or did something that the rules forbid. */
-    private readonly failed: (error: unknown) => void,
+    private readonly run: RunParts,
   ) {
     this.lanes = Array.from({ length: CALLERS }, (_, caller) => visits.filter((visit) => visit.caller === caller));
   }
@@ -31,7 +30,7 @@ export class Workload {
   /** Lets the callers continue with their remaining visits, in a new life of their process. */
   start(process: Process): void {
     // Visits that were under way in a life that crashed never return.
-    if (this.process?.isAlive === false) this.surroundings.outcomes.crashed += this.busy;
+    if (this.process?.isAlive === false) this.run.outcomes.crashed += this.busy;
     this.busy = 0;
     this.process = process;
     for (const lane of this.lanes) {
@@ -41,14 +40,14 @@ export class Workload {
           // After a shutdown, callers of the previous life may still release their locks.
           if (this.process === process) this.busy -= 1;
         },
-        (error: unknown) => this.failed(error),
+        (error: unknown) => this.run.checker.found(error as Error),
       );
     }
   }
 
   private async work(lane: Visit[], process: Process): Promise<void> {
     for (let visit = lane.shift(); visit !== undefined; visit = lane.shift()) {
-      await makeVisit(new Caller(process, visit, this.surroundings));
+      await makeVisit(new Caller(process, visit, this.run));
       if (process.closing) return;
     }
   }
@@ -56,11 +55,11 @@ export class Workload {
 
 /** The way of a caller through one section. Rejects with any error that must not happen. */
 async function makeVisit(caller: Caller): Promise<void> {
-  const { process, visit, surroundings } = caller;
+  const { process, visit, run } = caller;
   await process.sleep(visit.pause);
   if (process.closing) return;
-  surroundings.outcomes.visits += 1;
-  const letter = surroundings.letters.take(process);
+  run.outcomes.visits += 1;
+  const letter = run.letters.take(process);
   if (letter !== undefined) await adopt(caller, letter);
   if (process.closing) return;
   if (visit.candidacy !== undefined) return new Candidate(caller, visit.candidacy).go();
@@ -70,8 +69,8 @@ async function makeVisit(caller: Caller): Promise<void> {
   } catch (error) {
     return caller.refused(error);
   }
-  surroundings.outcomes.held += 1;
-  if (held.handles.length === 1 && isInTurn(held.observedHolds[0]!.hold)) surroundings.outcomes.inTurn += 1;
+  run.outcomes.held += 1;
+  if (held.handles.length === 1 && isInTurn(held.observedHolds[0]!.hold)) run.outcomes.inTurn += 1;
   await process.sleep(visit.section / 2);
   await act(caller, held);
   await process.sleep(visit.section / 2);

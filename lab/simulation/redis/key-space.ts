@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { LuaScript } from '../../../lib/store/redis/scripts.generated.js';
+import { RespReader } from '../../testbed/proxies/resp-reader.mjs';
 import { LuaVm } from './lua-vm.js';
-import { readReply } from './reply.js';
 
 /** One for all servers of this process: a script is compiled once. */
 const vm = await LuaVm.start(readFileSync(new URL('redis.lua', import.meta.url), 'utf8'));
@@ -15,6 +15,9 @@ function compile({ name, sha1, source }: LuaScript): void {
   if (problem !== undefined) throw new Error(`${name}: ${problem}`);
   compiled.add(sha1);
 }
+
+/** Reads a reply of Redis, as ioredis does. Each character of `wire` is one byte. */
+const readReply = (wire: string): unknown => new RespReader('server').push(Buffer.from(wire, 'latin1'))[0]!.value;
 
 /** What a server has executed. */
 export interface Executed {

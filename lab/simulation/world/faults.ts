@@ -1,12 +1,9 @@
 import type { RedisStore } from '../../../lib/store/redis/redis-store.js';
 import { KEYS, ORDERS, PERMITS, PROCESSES, type Fault } from '../schedule/schedule.js';
-import type { Checker } from '../checker/checker.js';
-import type { Outcomes } from '../clients/outcomes.js';
+import type { RunParts } from '../run-parts.js';
 import type { Process } from './process.js';
 import type { Server } from './server.js';
-import type { Servers } from './servers.js';
 import type { StoreLine } from './store-line.js';
-import type { World } from './world.js';
 
 /** ms of a suspension that may stay unnoticed: the boot time before and after it is rounded. */
 const SHORTEST_SUSPENSION = 21;
@@ -19,42 +16,22 @@ const TAKEOVER = 500;
 /** ms after which a master that was replaced and has thawed knows of it, at most. */
 const LEARNS = 100;
 
-/** The targets of faults. */
-export interface FaultTargets {
-  readonly world: World;
-  readonly servers: Servers;
-  readonly checker: Checker;
-  readonly outcomes: Outcomes;
-  readonly trace: (text: () => string) => void;
-  /** The process at a place as it is now; `undefined`: there is none at the moment. */
-  process(place: number): Process | undefined;
-  /** A replica takes the place of a frozen server. The clients learn of it within so many ms. */
-  replace(server: Server, within: number): void;
-  /** Has a process come back, with another client, in `ms`. */
-  reviveIn(place: number, ms: number): void;
-  /** Whether all callers have finished their work. */
-  readonly isOver: boolean;
-}
-
 /** Has a fault happen at its time. */
-export function plan(fault: Fault, targets: FaultTargets): void {
-  const { world, checker, outcomes, trace } = targets;
+export function plan(fault: Fault, run: RunParts): void {
+  const { world, checker, outcomes, trace } = run;
   world.at(world.now + fault.at, () => {
-    if (targets.isOver) return;
+    if (run.isOver) return;
     outcomes.faults += 1;
     trace(() => `fault: ${fault.kind} ${fault.process} ${fault.server} ${KEYS[fault.key]!} ${fault.lasts}`);
     if (!ORDERS.has(fault.kind)) checker.disturbed(fault.lasts);
-    strike(fault, targets);
+    strike(fault, run);
   });
 }
 
-function strike(
-  { kind, process: place, server: serverPlace, key: keyPlace, lasts }: Fault,
-  targets: FaultTargets,
-): void {
-  const { servers, checker } = targets;
+function strike({ kind, process: place, server: serverPlace, key: keyPlace, lasts }: Fault, run: RunParts): void {
+  const { servers, checker } = run;
   const server = servers.all[serverPlace % servers.all.length]!;
-  const process = targets.process(place);
+  const process = run.process(place);
   const connections = process === undefined ? [] : struck(process.connections, serverPlace);
   const key = KEYS[keyPlace]!;
   switch (kind) {
@@ -67,11 +44,11 @@ function strike(
       if (process === undefined) return;
       process.crash(lasts / 10);
       checker.died(process);
-      return targets.reviveIn(place, lasts);
+      return run.reviveIn(place, lasts);
     case 'shutdown':
       if (process === undefined || process.closing) return;
       process.closing = true;
-      return process.machine.do(() => void shutDown(process, lasts, targets, place));
+      return process.machine.do(() => void shutDown(process, lasts, run, place));
     case 'commands cut':
       return connections.forEach((connection) => connection.cutCommands(lasts));
     case 'commands late':
@@ -89,7 +66,7 @@ function strike(
     case 'server restarted':
       return server.restart(lasts, true);
     case 'server emptied':
-      checker.assumptions.broke(targets.world.now, undefined);
+      checker.assumptions.broke(run.world.now, undefined);
       return server.restart(lasts, false);
     case 'address moved': {
       const connection = process?.connections[serverPlace % servers.all.length];
@@ -98,13 +75,13 @@ function strike(
       return connection.leadTo(servers.all[(serverPlace + 1) % servers.all.length]!, lasts);
     }
     case 'failover':
-      return failOver(keyPlace, lasts, targets);
+      return failOver(keyPlace, lasts, run);
     case 'master replaced':
-      return replaceMaster(server, lasts, targets);
+      return replaceMaster(server, lasts, run);
     case 'force release':
       return order(process, (sure) => sure.engine.forceRelease(key));
     case 'vote ended':
-      return endVoteBy(process, serverPlace % servers.all.length, key, lasts, targets);
+      return endVoteBy(process, serverPlace % servers.all.length, key, lasts, run);
     case 'permits set': {
       const permits = 2 + (lasts % (PERMITS + 1));
       checker.exclusion.permitsSet(key, permits);
@@ -125,7 +102,7 @@ function struck(connections: readonly StoreLine[], place: number): readonly Stor
  * A replica that has missed the last writes takes over. Its clock is right to within half of the duration of the
  * takeover.
  */
-function failOver(keyPlace: number, lasts: number, { world, servers, checker, trace }: FaultTargets): void {
+function failOver(keyPlace: number, lasts: number, { world, servers, checker, trace }: RunParts): void {
   const [server] = servers.all as [Server];
   const replica = server.replica();
   const ms = Math.ceil(lasts / 10);
@@ -143,8 +120,8 @@ function failOver(keyPlace: number, lasts: number, { world, servers, checker, tr
  * A master is frozen. A replica takes over that has missed no write. Then the old master thaws, and executes the commands
  * that have reached it before it learns of the takeover.
  */
-function replaceMaster(server: Server, lasts: number, targets: FaultTargets): void {
-  const { world, checker } = targets;
+function replaceMaster(server: Server, lasts: number, run: RunParts): void {
+  const { world, checker } = run;
   const { life } = server;
   const thaws = TAKEOVER + lasts / 4;
   const retires = thaws + (lasts % LEARNS);
@@ -153,22 +130,16 @@ function replaceMaster(server: Server, lasts: number, targets: FaultTargets): vo
   world.at(world.now + TAKEOVER, () => {
     // It has been restarted or replaced meanwhile.
     if (server.life !== life || server.successor !== undefined) return;
-    targets.replace(server, retires - TAKEOVER);
+    run.replace(server, retires - TAKEOVER);
     world.at(world.now + retires - TAKEOVER, () => server.retire());
   });
 }
 
 /** By a forced release that reached one master alone; no client is notified of the others. */
-function endVoteBy(
-  process: Process | undefined,
-  master: number,
-  key: string,
-  lasts: number,
-  targets: FaultTargets,
-): void {
+function endVoteBy(process: Process | undefined, master: number, key: string, lasts: number, run: RunParts): void {
   if (lasts % 2 === 1) {
     for (let place = 0; place < PROCESSES; place += 1)
-      targets.process(place)?.connections[master]!.cutPushes(lasts / 10, 0);
+      run.process(place)?.connections[master]!.cutPushes(lasts / 10, 0);
   }
   order(process, (sure) => endVote(sure.members[master]!, key));
 }
@@ -183,12 +154,12 @@ function order(process: Process | undefined, ask: (process: Process) => Promise<
   process?.machine.do(() => void ask(process).catch(() => undefined));
 }
 
-async function shutDown(process: Process, ms: number, targets: FaultTargets, place: number): Promise<void> {
-  const { trace, checker } = targets;
+async function shutDown(process: Process, ms: number, run: RunParts, place: number): Promise<void> {
+  const { trace, checker } = run;
   trace(() => `${process.name} shuts down`);
   process.elections.stopAll();
   await process.engine.close(ms / 4);
   trace(() => `${process.name} is closed`);
   await checker.closed(process);
-  targets.reviveIn(place, ms / 4);
+  run.reviveIn(place, ms / 4);
 }

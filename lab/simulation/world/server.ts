@@ -1,8 +1,8 @@
 import { busChannel, clientChannel, redisKeys, shardChannel } from '../../../lib/keys/index.js';
 import { SCRIPTS, type ScriptName } from '../../../lib/store/redis/scripts.generated.js';
+import { replyError } from '../../testbed/proxies/resp-reader.mjs';
 import { Violation } from '../checker/violation.js';
 import { KeySpace } from '../redis/key-space.js';
-import { replyError } from '../redis/reply.js';
 import { textOf } from '../redis/scripts.js';
 import { LockReader, READ_ROLES, type Hold, type LockImage } from '../redis/stored-lock.js';
 import { KEYS } from '../schedule/schedule.js';

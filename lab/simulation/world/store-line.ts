@@ -10,7 +10,7 @@ import { ScriptRunner } from '../../../lib/store/redis/script-runner.js';
 import { Doubts, type Subscription } from '../../../lib/store/redis/subscription.js';
 import type { Clock } from '../../../lib/common/clock.js';
 import type { ReadingClock } from '../../../lib/common/reading-timer.js';
-import { replyError } from '../redis/reply.js';
+import { replyError } from '../../testbed/proxies/resp-reader.mjs';
 import type { Random } from '../schedule/noise.js';
 import { TIMES, type Weather } from '../schedule/schedule.js';
 import { callOf, grantsOf, type Call } from './call.js';
