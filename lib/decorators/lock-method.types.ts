@@ -66,14 +66,21 @@ type AdmitsSkip<Name extends string, Result> = Result extends Subscribable
       : { value: `${Name}: 'skip' lets the method return undefined: add it to the return type` }
     : unknown;
 
-type AdmitsFallback<Name extends string, Option extends Fallback, Params extends any[], Result> = [
-  ValueIn<ReturnType<Option>>,
-] extends [ValueIn<Result>]
+// Functions are compared, and not what they return: the compiler cannot decide that for a type parameter.
+type AdmitsFallback<Name extends string, Option extends Fallback, Params extends any[], Result> = [Option] extends [
+  (...args: any[]) => InPlaceOf<Result>,
+]
   ? Option extends (this: any, error: any, ...args: Params) => unknown
     ? unknown
     : { value: `the function of ${Name} takes other arguments than the method` }
   : { value: `the function of ${Name} returns another type than the method` };
 
-/** What a promise resolves to, or an Observable emits. */
-type ValueIn<Result> =
-  Result extends Observable<infer Value> ? Value : Result extends Subscribable ? any : Awaited<Result>;
+/** What may be returned in place of a promise or an Observable: its value, or a promise or an Observable of that. */
+type InPlaceOf<Result> =
+  Result extends Observable<infer Value>
+    ? Value | PromiseLike<Value> | Observable<Value>
+    : Result extends Subscribable
+      ? any
+      : Result extends PromiseLike<infer Value>
+        ? Value | PromiseLike<Value>
+        : never;

@@ -162,3 +162,24 @@ export abstract class Generic<T, Bounded extends Order> {
     throw new Error();
   }
 }
+
+/** The same in a function with a type parameter, where functions among the options may return it. */
+export function cacheOf<T>(empty: T) {
+  class Cache {
+    @DistributedLock({ key: 'a', onContended: () => empty, onUnavailable: async () => empty })
+    async load(): Promise<T> {
+      return empty;
+    }
+
+    @DistributedLock({ key: 'a', onUnavailable: (_error: unknown, value: T) => [value] })
+    async list(value: T): Promise<T[]> {
+      return [value];
+    }
+
+    @DistributedLock({ key: 'a', onContended: () => empty })
+    streamed(): Observable<T> {
+      throw new Error();
+    }
+  }
+  return new Cache();
+}
