@@ -5,7 +5,7 @@
 export type Duration = number | `${number}${'ms' | 's' | 'm' | 'h' | 'd'}`;
 
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
-const WRITTEN = /^(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)$/;
+const WRITTEN = /^(\S+?)\s*(ms|s|m|h|d)$/;
 
 /**
  * Returns the milliseconds of a duration, or `undefined` if the value is none. `Infinity` counts as a duration; a caller
@@ -16,5 +16,7 @@ export function durationIn(duration: unknown): number | undefined {
   if (typeof duration !== 'string') return undefined;
   const [, amount, unit] = WRITTEN.exec(duration.trim()) ?? [];
   if (amount === undefined || unit === undefined) return undefined;
-  return Number(amount) * (UNITS[unit] as number);
+  // As the type `Duration` does, it admits every form of a number.
+  const ms = Number(amount) * (UNITS[unit] as number);
+  return ms >= 0 && Number.isFinite(ms) ? ms : undefined;
 }

@@ -17,12 +17,14 @@ describe('a duration', () => {
     ['1.5d', 129_600_000],
     ['0s', 0],
     [' 30 s ', 30_000],
+    ['.5s', 500],
+    ['1e3ms', 1_000],
   ])('%p is %p ms', (written, ms) => {
     expect(durationIn(written)).toBe(ms);
   });
 
   const numbers = [-1, NaN, -Infinity];
-  const texts = ['', '30', 's', '-5s', '+5s', '5 sec', '5S', '1w', '1h30m', '.5s', '1e3ms', 'Infinity', '5s\n6s'];
+  const texts = ['', '30', 's', '-5s', '5 sec', '5S', '1w', '1h30m', 'Infinity', 'Infinitys', '1e400s', '5s\n6s'];
   const others = [null, undefined, true, 10n, {}, ['5s'], new Date()];
   it.each([...numbers, ...texts, ...others].map((written) => [written]))('refuses %p', (written) => {
     expect(durationIn(written)).toBeUndefined();
