@@ -10,7 +10,7 @@ import { ObservedEvents } from './redis-lock.events.js';
 import { LockService } from '../service/lock.service.js';
 import { read } from '../options/option-readers.js';
 import { OptionWarnings } from '../options/resolve-acquire-options.js';
-import type { LockConnectionOption, RedisConnectionOption } from './redis-lock.connection.js';
+import { warningsAboutUrls, type LockConnectionOption, type RedisConnectionOption } from './redis-lock.connection.js';
 import type { ResolvedModuleOptions } from './redis-lock.options.js';
 import type { LockStoreContext } from './redis-lock.store.js';
 import type { LockStore } from '../store/lock-store.js';
@@ -86,6 +86,7 @@ function createStore(options: ResolvedModuleOptions, parts: LockStoreContext): L
 function createRedisStore({ keyPrefix, label, ...options }: ResolvedModuleOptions, parts: LockStoreContext): LockStore {
   const { clock, logger, commandTimeout } = parts;
   const connection = options.connection();
+  for (const warning of warningsAboutUrls(connection)) logger.warn(warning);
   if (options.protocol !== undefined) {
     return options.protocol.createStore({ ...options, connection, keyPrefix, logger });
   }

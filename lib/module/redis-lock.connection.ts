@@ -243,6 +243,17 @@ function readUrl(label: string, url: string): string {
   return url;
 }
 
+/** Warnings about options in URLs that ioredis does not have, and ignores. Other clients may share the URL. */
+export function warningsAboutUrls(connection: unknown): string[] {
+  if (Array.isArray(connection)) return connection.flatMap(warningsAboutUrls);
+  if (isObject(connection) && Array.isArray(connection['cluster'])) return warningsAboutUrls(connection['cluster']);
+  if (typeof connection !== 'string' || !isRedisUrl(connection)) return [];
+  const unknown = [...new URL(connection).searchParams.keys()].filter((name) => !SERVER_OPTIONS.names.includes(name));
+  return unknown.map(
+    (name) => `connection: ${quote(name)} in the URL has no effect, because it is no option of ioredis: leave it out.`,
+  );
+}
+
 /**
  * Refuses a `keyPrefix` of ioredis unless the module's prefix begins with it. ioredis would add it to the keys of one
  * process and not to those of another, which would then both hold a lock.

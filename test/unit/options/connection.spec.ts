@@ -1,6 +1,10 @@
 import { Cluster, Redis } from 'ioredis';
 import { createClient, createClientPool, createCluster, createSentinel } from 'redis';
-import { readConnections, type LockConnectionOption } from '../../../lib/module/redis-lock.connection.js';
+import {
+  readConnections,
+  warningsAboutUrls,
+  type LockConnectionOption,
+} from '../../../lib/module/redis-lock.connection.js';
 import { resolveModuleOptions } from '../../../lib/module/redis-lock.options.js';
 
 const node = { host: 'a', port: 6379 };
@@ -146,6 +150,20 @@ describe('connection', () => {
     const read = (): unknown => readConnections(written);
     expect(read).toThrow(expect.objectContaining({ code: 'LOCK_CONFIG', message: expect.stringContaining(message) }));
     expect(read).not.toThrow(/secret/);
+  });
+
+  it.each<[string, string[], LockConnectionOption]>([
+    ['a URL', ['ssl_cert_reqs', 'x'], 'redis://a?family=6&ssl_cert_reqs=none&x'],
+    ['a master', ['x'], ['redis://a', 'redis://b?x=1', 'redis://c']],
+    ['a node', ['x'], { cluster: [node, 'redis://b?x=1'] }],
+    ['nothing', [], 'redis://a?family=6'],
+    ['options', [], { host: 'a', optionOfALaterVersion: 1 } as object],
+  ])('warns of options that ioredis ignores in %s', (_what, names, connection) => {
+    expect(warningsAboutUrls(connection)).toEqual(
+      names.map(
+        (name) => `connection: "${name}" in the URL has no effect, because it is no option of ioredis: leave it out.`,
+      ),
+    );
   });
 
   it('accepts clients of ioredis and of node-redis', () => {
