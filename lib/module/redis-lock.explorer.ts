@@ -48,15 +48,23 @@ export class LockExplorer {
 
   /**
    * Assigns the service to instances that Nest did not construct: `useFactory` and `useValue` have no property injection.
+   * Returns a function that takes it back: an instance of `useValue` may also belong to another application, which still runs.
    */
-  assign(name: string, service: LockService): void {
+  assign(name: string, service: LockService): () => void {
     const token = getLockServiceToken(name);
+    const others = new Map<object, unknown>();
     for (const { instance } of this.providers()) {
       const type = classOf(instance);
       if (!declaredInstances(type).some((declared) => declared.instance === name)) continue;
+      const other: unknown = Reflect.get(instance as object, token);
+      if (other !== undefined && other !== service) others.set(instance as object, other);
       // A frozen instance gets no service, and its locked methods say so when they are called.
       Reflect.set(instance as object, token, service);
     }
+    return () => {
+      for (const [instance, other] of others)
+        if (Reflect.get(instance, token) === service) Reflect.set(instance, token, other);
+    };
   }
 
   /** Whether the module of GraphQL has interceptors run around the fields of all types. */

@@ -23,6 +23,9 @@ import type { LockRegistry } from './redis-lock.registry.js';
 export class LockLifecycle
   implements OnModuleInit, OnApplicationBootstrap, BeforeApplicationShutdown, OnApplicationShutdown
 {
+  /** Takes the service back from instances that another application has, too. */
+  private takeBack: (() => void) | undefined;
+
   constructor(
     private readonly name: string,
     /** In tests a stand-in, which may have only some of the methods. */
@@ -36,7 +39,7 @@ export class LockLifecycle
   async onModuleInit(): Promise<void> {
     this.registry.refuseDuplicates();
     this.explorer.check(this.name, this.logger);
-    this.explorer.assign(this.name, this.service as LockService);
+    this.takeBack = this.explorer.assign(this.name, this.service as LockService);
     await this.start();
   }
 
@@ -50,6 +53,7 @@ export class LockLifecycle
 
   async onApplicationShutdown(): Promise<void> {
     await this.service.close?.();
+    this.takeBack?.();
   }
 
   /** An application also starts without Redis: until Redis can be reached, acquiring fails with a LockStoreError. */
