@@ -27,28 +27,64 @@ export class LockRegistry implements LockServices, OnModuleInit {
   readonly #modules: ModulesContainer;
   readonly #moduleRef: ModuleRef;
 
-  constructor(modules: ModulesContainer, moduleRef: ModuleRef) {
+  /** @param replaced the services by which a test replaces those of instances */
+  constructor(
+    modules: ModulesContainer,
+    moduleRef: ModuleRef,
+    private readonly replaced: ReadonlyMap<string, LockService> = new Map(),
+  ) {
     this.#modules = modules;
     this.#moduleRef = moduleRef;
   }
 
   /**
    * This class depends on no options, so Nest makes it even if the options of an instance depend on a request.
-   * @throws LockConfigError for options that would be made again for each request, and for a page without options
+   * @throws LockConfigError for modules that cannot work as they are imported
    */
   onModuleInit(): void {
-    for (const { name, providers } of this.#modules.values()) {
-      if (name === 'RedisLockDashboardModule' && !providers.has(DASHBOARD_SETTINGS)) {
-        throw new LockConfigError(
-          `${name} was imported without options: write ${name}.forRoot({ guards: [AdminGuard] }).`,
-        );
-      }
+    this.refuseOptionsOfRequests();
+    this.refusePages();
+    for (const [name, service] of this.replaced) {
+      if (this.service(name) === service) continue;
+      throw new LockConfigError(
+        `LockTesting.override has not replaced the locks '${name}': the test imports another copy of nestjs-redis-locks than ` +
+          'the application, or it overrides LockService itself, too.',
+      );
+    }
+  }
+
+  /** Refuses options that would be made again for each request. */
+  private refuseOptionsOfRequests(): void {
+    for (const { providers } of this.#modules.values()) {
       for (const [token, module] of MADE_ONCE) {
         if (providers.get(token)?.isDependencyTreeStatic() !== false) continue;
         throw new LockConfigError(
           `the options of ${module}.forRootAsync depend on a request-scoped provider, but they are made once, at the start: ` +
             'inject providers without a scope. For a key of each tenant write keyBuilder, which runs at each call.',
         );
+      }
+    }
+  }
+
+  /** Refuses a page of the dashboard without options, and one whose path another one has: its guards would never be asked. */
+  private refusePages(): void {
+    const paths = new Set<unknown>();
+    for (const { name, providers, controllers } of this.#modules.values()) {
+      if (name !== 'RedisLockDashboardModule') continue;
+      if (!providers.has(DASHBOARD_SETTINGS)) {
+        throw new LockConfigError(
+          `${name} was imported without options: write ${name}.forRoot({ guards: [AdminGuard] }).`,
+        );
+      }
+      for (const { metatype } of controllers.values()) {
+        const path: unknown = Reflect.getMetadata('path', metatype as object);
+        if (paths.has(path)) {
+          throw new LockConfigError(
+            `${name} is set up twice with the path '${String(path)}', so the second page would never be served: ` +
+              'give each a path of its own, or import what one forRoot() has returned in both modules.',
+          );
+        }
+        paths.add(path);
       }
     }
   }
@@ -97,7 +133,7 @@ export class LockRegistry implements LockServices, OnModuleInit {
     if ([...this.#modules.values()].some(({ name }) => name === 'RedisLockTestingModule')) {
       const options = twice === DEFAULT_INSTANCE ? '' : `{ instance: '${twice}' }`;
       throw new LockConfigError(
-        'the application imports RedisLockModule, so a test cannot import RedisLockTestingModule beside it: write ' +
+        `the locks '${twice}' are set up twice, once by RedisLockTestingModule. If the application imports RedisLockModule, write ` +
           `new LockTesting(${options}).override(Test.createTestingModule({ imports: [AppModule] })) instead.`,
       );
     }

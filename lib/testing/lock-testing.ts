@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
+import { ModuleRef, ModulesContainer } from '@nestjs/core';
 import { merge, type Subscription } from 'rxjs';
 import { systemClock } from '../common/clock.js';
 import type { Duration } from '../common/duration.js';
@@ -11,7 +12,8 @@ import type { LockHandle } from '../service/handles/lock-handle.js';
 import { fault, Options, or, read } from '../options/option-readers.js';
 import { createLockService } from '../module/redis-lock.composition.js';
 import { MODULE_OPTIONS, resolveModuleOptions, type RedisLockModuleOptions } from '../module/redis-lock.options.js';
-import { DEFAULT_INSTANCE, getLockServiceToken } from '../module/redis-lock.tokens.js';
+import { LockRegistry } from '../module/redis-lock.registry.js';
+import { DEFAULT_INSTANCE, getLockServiceToken, LOCK_REGISTRY } from '../module/redis-lock.tokens.js';
 import { MemoryBackend } from '../store/memory/memory-backend.js';
 import { MemoryStore } from '../store/memory/memory-store.js';
 import { Acquisitions } from './acquisitions.js';
@@ -37,7 +39,10 @@ export interface LockTestingOptions extends Omit<RedisLockModuleOptions, 'store'
 
 /** The methods of Nest's `TestingModuleBuilder` that replace a provider. */
 export interface OverridesProviders {
-  overrideProvider(token: any): { useValue(value: any): unknown };
+  overrideProvider(token: any): {
+    useValue(value: any): unknown;
+    useFactory(options: { factory: (...args: any[]) => any; inject?: any[] }): unknown;
+  };
 }
 
 const { store: _, isGlobal, ...readers } = MODULE_OPTIONS.readers;
@@ -51,6 +56,9 @@ export const TESTING_MODULE_OPTIONS = new Options({ ...TESTING_OPTIONS.readers, 
 const END = 2;
 
 const logger = new Logger('RedisLock');
+
+/** The services that a builder gets in place of those of the application, by the names of their instances. */
+const REPLACED = new WeakMap<OverridesProviders, Map<string, LockService>>();
 
 /**
  * Locks for tests, in memory and separate from all others: their service, and methods that act on them from outside.
@@ -150,13 +158,20 @@ export class LockTesting implements AsyncDisposable {
   }
 
   /**
-   * Replaces the locks of a `RedisLockModule` that the application under test imports: the one with the same `name`. The
+   * Replaces the locks of a `RedisLockModule` that the application under test imports: the one with the same `instance`. The
    * options of that module do not apply. Pass the options that the test needs, such as `keyBuilder`, to `new LockTesting(…)`.
+   * Without a module of this name, the application does not start.
    */
   override<Builder extends OverridesProviders>(builder: Builder): Builder {
     const { instance: name } = this.service;
     const token = name === DEFAULT_INSTANCE ? LockService : getLockServiceToken(name);
     builder.overrideProvider(token).useValue(this.service);
+    const replaced = REPLACED.get(builder) ?? new Map<string, LockService>();
+    REPLACED.set(builder, replaced.set(name, this.service));
+    builder.overrideProvider(LOCK_REGISTRY).useFactory({
+      inject: [ModulesContainer, ModuleRef],
+      factory: (modules: ModulesContainer, moduleRef: ModuleRef) => new LockRegistry(modules, moduleRef, replaced),
+    });
     return builder;
   }
 

@@ -1,6 +1,7 @@
 import { Injectable, Module, Scope, type DynamicModule } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import {
+  currentLock,
   findCurrentLock,
   DistributedLock,
   getLockServiceToken,
@@ -215,6 +216,21 @@ describe('RedisLockModule', () => {
     expect(await two.work()).toBe(true);
   });
 
+  it('an instance of useValue that two applications share works until both are closed', async () => {
+    class Shared {
+      @DistributedLock('shared')
+      async work(): Promise<number> {
+        return currentLock().fencingToken;
+      }
+    }
+    const provider = { provide: Shared, useValue: new Shared() };
+    const [older, newer] = [await bench.boot({ providers: [provider] }), await bench.boot({ providers: [provider] })];
+    await newer.close();
+    expect(await older.get(Shared).work()).toBeGreaterThan(0);
+    await older.close();
+    await expect(provider.useValue.work()).rejects.toMatchObject({ code: 'LOCK_STORE' });
+  });
+
   describe('in tests of an application', () => {
     const standIn = (name: string) => ({ run: async (key: string) => `${name}: ${key}` });
 
@@ -289,6 +305,15 @@ describe('RedisLockModule', () => {
       await expect(start([bench.locks(), RedisLockDashboardModule])).rejects.toThrow(
         'RedisLockDashboardModule was imported without options: write RedisLockDashboardModule.forRoot({ guards:',
       );
+    });
+
+    it('two pages with one path', async () => {
+      const page = (path: string) => RedisLockDashboardModule.forRoot({ guards: 'none', path });
+      await expect(start([bench.locks(), page('admin/locks'), page('/admin/locks/')])).rejects.toMatchObject({
+        code: 'LOCK_CONFIG',
+        message: expect.stringContaining("RedisLockDashboardModule is set up twice with the path 'admin/locks'"),
+      });
+      await expect(start([bench.locks(), page('a'), page('b')])).resolves.toBeDefined();
     });
 
     it('a module of tests beside that of the application', async () => {

@@ -1,6 +1,6 @@
 import { jest } from '@jest/globals';
 import { Injectable, Module } from '@nestjs/common';
-import { Test } from '@nestjs/testing';
+import { Test, type TestingModuleBuilder } from '@nestjs/testing';
 import { currentLock, DistributedLock, getLockServiceToken, RedisLockModule } from 'nestjs-redis-locks';
 import { getLockTestingToken, LockTesting, ManualClock, RedisLockTestingModule } from 'nestjs-redis-locks/testing';
 import { execFile } from 'node:child_process';
@@ -190,6 +190,31 @@ describe('RedisLockTestingModule', () => {
     expect([testing.acquisitions.count('stock:a'), jobs.acquisitions.count('job')]).toEqual([1, 1]);
     await module.close();
     await expect(testing.hold('stock:b')).rejects.toMatchObject({ code: 'LOCK_STORE' });
+  });
+});
+
+describe('an override that replaces nothing stops the start', () => {
+  const jobs = () =>
+    Test.createTestingModule({
+      imports: [RedisLockModule.forRoot({ connection: 'redis://127.0.0.1:1', instance: 'jobs' })],
+    });
+  const start = async (builder: TestingModuleBuilder) => (await builder.setLogger(false as never).compile()).init();
+
+  it('because the application has no such instance', async () => {
+    await using testing = new LockTesting({ instance: 'jobs' });
+    await using other = new LockTesting({ instance: 'jbos' });
+    await expect(start(other.override(testing.override(jobs())))).rejects.toThrow(
+      "there is no RedisLockModule named 'jbos': import RedisLockModule.forRoot({ instance: 'jbos' }). Known: 'jobs'.",
+    );
+  });
+
+  it('because the application has another service, such as that of another copy of the package', async () => {
+    await using testing = new LockTesting({ instance: 'jobs' });
+    await using other = new LockTesting({ instance: 'jobs' });
+    const builder = testing.override(jobs()).overrideProvider(getLockServiceToken('jobs')).useValue(other.service);
+    await expect(start(builder)).rejects.toThrow(
+      "LockTesting.override has not replaced the locks 'jobs': the test imports",
+    );
   });
 });
 
