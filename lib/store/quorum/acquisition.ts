@@ -3,7 +3,6 @@ import type { AcquireReply, AcquireRequest, ContendedReply } from '../lock-store
 import type { QuorumMember } from '../quorum-member.js';
 import { graceAfter } from './bell.js';
 import type { Member } from './membership.js';
-import { Reinstatement } from './reinstatement.js';
 import { isMajority, minorityError, type QuorumContext } from './round.js';
 import { SplitVotes, TieBreak } from './split-votes.js';
 import type { Grant, Vote } from './vote.js';
@@ -23,7 +22,6 @@ type Outcome = Grant | Exclude<AcquireReply, { outcome: 'held' }>;
 /** One acquisition over several masters. A pushed grant is only a reason to ask again. */
 export class Acquisition {
   readonly votes: Votes;
-  readonly reinstatement: Reinstatement;
   private readonly since: number;
   private readonly splits: SplitVotes;
   private running: Promise<Outcome> | undefined;
@@ -38,7 +36,6 @@ export class Acquisition {
     this.since = context.clock.now();
     this.votes = new Votes(context, request);
     this.splits = new SplitVotes(context, request.id);
-    this.reinstatement = new Reinstatement(context, request, this.votes);
   }
 
   /** Whether it may still be granted. */
@@ -113,7 +110,7 @@ export class Acquisition {
     const vote = this.votes.all[index]!;
     vote.clear();
     vote.countsFrom = this.context.clock.now();
-    this.reinstatement.isRevoked = true;
+    this.votes.isRevoked = true;
     if (this.votes.majority === undefined) {
       if (this.isWanted) this.stir();
       return false;

@@ -222,7 +222,7 @@ export class QuorumStore implements LockStore {
     const answers = await Promise.all(asked.map((each) => each.catch(asError)));
     requests.forEach(({ id }, i) => {
       if (typeof decided[i] !== 'number') return;
-      void this.acquisitions.get(id)?.reinstatement.reinstate(leasesOf(answers, i));
+      void this.acquisitions.get(id)?.votes.reinstate(leasesOf(answers, i));
     });
   }
 

@@ -1,6 +1,7 @@
-import type { AcquireRequest } from '../lock-store.js';
+import type { AcquireRequest, RenewReply } from '../lock-store.js';
+import type { ReinstateReply } from '../quorum-member.js';
 import { Bell } from './bell.js';
-import { isMinorityWithout, repliedBefore, type QuorumContext } from './round.js';
+import { isMinorityWithout, repliedBefore, type Answers, type QuorumContext } from './round.js';
 import { Vote, type Grant } from './vote.js';
 
 /**
@@ -18,6 +19,8 @@ export class Votes {
   majority: Grant | undefined;
   /** `released`: everywhere, so later replies do not matter. `dropped`: grants that come later are released. */
   ended: 'released' | 'dropped' | undefined;
+  /** Whether a master has reported that the hold was ended by force. Then no vote is reinstated on any master. */
+  isRevoked = false;
 
   constructor(
     private readonly context: QuorumContext,
@@ -88,6 +91,48 @@ export class Votes {
   /** Releases the votes that count now. */
   release(): void {
     for (const vote of this.held) vote.release();
+  }
+
+  /**
+   * Takes the votes of a valid hold again on masters that have lost them, so that it survives a restart of one master after
+   * the other. The validity does not grow: an extra vote only excludes other clients. Called when a majority has just
+   * confirmed the hold. `leases`: what each master has replied. Never rejects.
+   */
+  async reinstate(leases: Answers<RenewReply>): Promise<void> {
+    const missing = this.all.filter((_, place) => leases[place] === 'not-held');
+    // First finds out whether one of these masters lost the hold by a forced release.
+    const looks = await Promise.all(missing.map((vote) => this.askAgain(vote, true)));
+    if (looks.includes('left')) this.isRevoked = true;
+    await Promise.all(missing.filter((_, i) => looks[i] === 'missing').map((vote) => this.takeAgain(vote)));
+  }
+
+  private async takeAgain(vote: Vote): Promise<void> {
+    // A release that arrives in the meantime leaves a tombstone on this master.
+    vote.asking += 1;
+    const reply = await this.askAgain(vote, false);
+    vote.asking -= 1;
+    const { lasting } = this;
+    if (reply === undefined) vote.isUnsettled = true;
+    else if (reply === 'left') this.isRevoked = true;
+    else if (reply === 'held' && lasting !== undefined) vote.join(lasting);
+  }
+
+  /** Resolves to `undefined` if the master did not answer. `looks`: the vote is not taken. */
+  private async askAgain(vote: Vote, looks: boolean): Promise<ReinstateReply | undefined> {
+    const { lasting } = this;
+    const left = Math.floor((lasting?.until ?? -Infinity) - this.context.clock.now());
+    if (lasting === undefined || left <= 0) return 'missing';
+    const { key, id, mode, owner } = this.request;
+    const { token, batchSize, until } = lasting;
+    const end = vote.member.timeAt(until);
+    const latest = end === undefined ? undefined : Math.floor(end);
+    const hold = { key, id, mode, owner, token, batchSize, lease: looks ? 0 : left, latest };
+    return vote.member.ask((store) => store.reinstate(hold)).catch(() => undefined);
+  }
+
+  /** The majority, unless the hold has ended. */
+  private get lasting(): Grant | undefined {
+    return this.isRevoked || this.ended !== undefined ? undefined : this.majority;
   }
 
   /** Whether another client has a majority. */
