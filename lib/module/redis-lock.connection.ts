@@ -3,17 +3,7 @@ import { isAddress, isRedisUrl } from '../common/credentials.js';
 import { describe, quote } from '../common/describe.js';
 import { isFunction, isObject, isText } from '../common/type-guards.js';
 import { LockConfigError } from '../errors/index.js';
-import {
-  asWritten,
-  fault,
-  hints,
-  Options,
-  or,
-  read,
-  refuseUnseen,
-  required,
-  type OptionReader,
-} from '../options/option-readers.js';
+import { asWritten, hints, Options, read, refuseUnseen, type OptionReader } from '../options/option-readers.js';
 import type { LineOptions } from '../store/redis/ioredis-lines.js';
 import {
   isNodeRedisClient,
@@ -43,8 +33,9 @@ const FEWEST_MASTERS = 3;
  */
 export function readConnections(connection: unknown): LockConnectionOption {
   if (isClusterOfClient(connection)) return connection;
-  if (isObject(connection) && 'cluster' in connection && !isFunction(connection['cluster']))
-    return CLUSTER.nested('connection', connection);
+  // A client of one server has a method `cluster`.
+  if (isObject(connection) && isObject(connection['cluster']))
+    return CLUSTER.nested('connection', connection) as RedisClusterOption;
   if (!Array.isArray(connection)) return readConnection('connection', connection);
   if (connection.length >= FEWEST_MASTERS) return Object.freeze(listOfMasters('connection', connection));
   throw new LockConfigError(
@@ -64,13 +55,10 @@ const readConnection: OptionReader<RedisConnectionOption> = (label, connection) 
   if (isObject(connection) && !isOfOtherPackage(connection)) return readServer(label, connection);
   const isUnset =
     ': is a variable such as process.env.REDIS_URL not set? Leave the option out for a Redis on this machine, or';
-  throw fault(
-    label,
-    connection,
-    `${connection === undefined ? isUnset : ';'} write a URL such as 'redis://127.0.0.1:6379', options such as { host, port }, or ` +
-      'a client of ioredis, or of node-redis 5 or 6: not a pool, a wrapper, a stub, a service that has a client, a URL object, ' +
-      "or a Cluster among independent masters. In tests write store: 'memory'",
-    describe(connection),
+  throw new LockConfigError(
+    `${label} is ${describe(connection)}${connection === undefined ? isUnset : ';'} write a URL such as 'redis://127.0.0.1:6379', ` +
+      'options such as { host, port }, or a client of ioredis, or of node-redis 5 or 6: not a pool, a wrapper, a stub, a service ' +
+      "that has a client, a URL object, or a Cluster among independent masters. In tests write store: 'memory'.",
   );
 };
 const listOfMasters = read.listOf(readConnection, '');
@@ -108,11 +96,11 @@ const NESTED = new Options(
 const readTls: OptionReader = (label, written) => (isObject(written) ? NESTED.nested(label, written) : written);
 const listOfSentinels = read.listOf(NESTED.nested, "a list such as [{ host: 'a', port: 26379 }]", refuseUnseen);
 
-/** Refuses a database that `SELECT` cannot take, which ioredis would replace by database 0. */
-const readDatabase: OptionReader = (label, db) => {
-  if (db === null || /^\d+$/.test(typeof db === 'number' || typeof db === 'string' ? String(db) : '')) return db;
-  throw fault(label, db, ': the database must be a number from 0 on, as in redis://host:6379/0');
-};
+/** ioredis would replace a database that `SELECT` cannot take by database 0. */
+const readDatabase = read.checked<string | number | null>(
+  (db) => db === null || (!isObject(db) && /^\d+$/.test(String(db))),
+  'the number of a database, from 0 on, as in redis://host:6379/0',
+);
 
 /** What to write in place of options of other packages. */
 const OF_OTHERS = {
@@ -123,7 +111,8 @@ const OF_OTHERS = {
     ['nodes', 'rootNodes', 'startupNodes', 'clusterNodes', 'redisOptions'],
     () => 'for a Cluster write connection: { cluster: [{ host, port }, …], options: { redisOptions } }',
   ),
-  cluster: 'Redlock takes independent masters: write a Cluster without the array',
+  cluster:
+    'write a Cluster alone, because Redlock takes independent masters: connection: { cluster: [{ host, port }, …] }',
   ...hints(['socket', 'config', 'connection', 'options'], () => 'write what it contains: connection: { host, port }'),
 };
 
@@ -199,10 +188,12 @@ const CLUSTER_OPTIONS: Options<Readonly<Record<keyof ClusterOptions, OptionReade
 
 const CLUSTER = new Options(
   {
-    cluster: required(
-      read.listOf(readNode, "a list of nodes, such as [{ host: 'a', port: 6379 }, 'redis://b:6379']", refuseUnseen),
+    cluster: read.listOf(
+      readNode,
+      "a list of nodes, such as [{ host: 'a', port: 6379 }, 'redis://b:6379']",
+      refuseUnseen,
     ),
-    options: or(CLUSTER_OPTIONS.nested, {}),
+    options: CLUSTER_OPTIONS.nested,
   },
   hints(
     [...CLUSTER_OPTIONS.names, ...SERVER_OPTIONS.names],

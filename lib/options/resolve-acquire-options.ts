@@ -153,17 +153,14 @@ export function refuseContradictions(options: ReadOptions, expire: number, prefi
   if (wrong !== undefined) throw new LockConfigError(prefix + wrong);
 }
 
-const EXCLUSIVE: HoldMode = Object.freeze({ kind: 'exclusive' });
-
 const MODES: Readonly<Record<LockKind, HoldMode>> = {
-  exclusive: EXCLUSIVE,
+  exclusive: Object.freeze({ kind: 'exclusive' }),
   write: Object.freeze({ kind: 'exclusive', isWrite: true }),
   read: Object.freeze({ kind: 'read' }),
 };
 
-function modeOf({ kind, permits, units = 1 }: ReadOptions): HoldMode {
-  if (permits === undefined) return kind === undefined ? EXCLUSIVE : MODES[kind];
-  return { kind: 'permits', units, limit: permits };
+function modeOf({ kind = 'exclusive', permits, units = 1 }: ReadOptions): HoldMode {
+  return permits === undefined ? MODES[kind] : { kind: 'permits', units, limit: permits };
 }
 
 /** In ms: a shorter wait is of no use, so such a number is usually a mistake for seconds. */

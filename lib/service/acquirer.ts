@@ -54,6 +54,8 @@ export class Acquirer {
     /** The name of the module instance, for observers. */
     private readonly instance: string,
   ) {
+    // At the start, and not at the first call.
+    if (defaults.replicas !== undefined) refuseFeature(engine, 'replicas');
     this.timeouts = new TimeoutReports(engine, context);
     this.warnings = new OptionWarnings((warning) => context.logger.warn(warning));
     this.acquireCalls = new CallReader('acquire', 'acquire', defaults, this.warnings);

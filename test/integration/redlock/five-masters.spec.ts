@@ -81,6 +81,15 @@ describe('several masters', () => {
     );
     await bench.untilNothingIsLeft();
   });
+
+  it('replicas are refused: in the defaults at the start, in a call before it asks for the lock', async () => {
+    const refused = { code: 'LOCK_CONFIG', message: expect.stringContaining('take the place of replicas') };
+    const make = (): unknown => bench.make({ defaults: { replicas: { min: 1 } } });
+    expect(make).toThrow(expect.objectContaining(refused));
+    const service = await bench.service();
+    await expect(service.acquire('a', { replicas: { min: 1 } })).rejects.toMatchObject(refused);
+    expect(await service.inspect('a')).toBeNull();
+  });
 });
 
 class Counter {
