@@ -54,6 +54,19 @@ const NORMAL_AGAIN = 15_000;
 const GIVEN_UP = 2 * NORMAL_AGAIN;
 
 /**
+ * Why the topology cannot have these clients.
+ * @param {string} name @param {any} topology @param {Pick<ChaosOptions, 'bothClients' | 'holders'>} options
+ */
+function refusal(name, topology, { bothClients, holders }) {
+  const isRedisson = topology.protocol !== undefined;
+  if (bothClients && (isRedisson || topology.sentinel !== undefined))
+    return `--both-clients: on ${name}, connections are addresses, and ioredis opens them`;
+  return isRedisson && holders !== undefined
+    ? `--holders: clients on ${name} have callers of one kind for each key`
+    : undefined;
+}
+
+/**
  * One run: starts servers and clients, makes faults, ends all, and answers the history. `length` is in ms.
  * @param {ChaosOptions} options
  * @returns {Promise<import('../../checker/check.mjs').ChaosEvent[]>}
@@ -65,10 +78,11 @@ export async function runChaos({ topology: name, installation, ...options }) {
   const now = clockSince(origin);
   const history = new HistoryWriter(join(directory, 'run.jsonl'), now);
   const topology = await start({ installation, clients: names, keys: [...KEYS, CROWN, GATE], seed: options.seed });
-  if (options.bothClients && (topology.protocol !== undefined || topology.sentinel !== undefined))
-    throw new StepFailed(`--both-clients: on ${name}, connections are addresses, and ioredis opens them`);
-  if (options.holders !== undefined && topology.protocol !== undefined)
-    throw new StepFailed(`--holders: clients on ${name} have callers of one kind for each key`);
+  const why = refusal(name, topology, options);
+  if (why !== undefined) {
+    await topology.stop();
+    throw new StepFailed(why);
+  }
   const timeouts = options.defaultTimeouts ? DEFAULT : stretched(SHORT, slowness());
   const shared = { ...options, topology, timeouts, history, now, directory, origin: String(origin) };
   const run = {
