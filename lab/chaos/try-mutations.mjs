@@ -1,5 +1,5 @@
 import { check } from '../checker/check.mjs';
-import { MUTATION_VARIABLE } from './clients/mutation.mjs';
+import { MUTATION_VARIABLE } from '../mutations/list.mjs';
 import { runChaos } from './harness/run.mjs';
 import { loadTopology } from './topologies/index.mjs';
 
@@ -9,7 +9,7 @@ const ROUND = 20_000;
 /**
  * Runs chaos on the library with a mutation in it, until there is a violation or `length` ms of faults are over; then
  * the same run on the library as it is, which must have no violation.
- * @param {import('./mutations.mjs').ChaosMutation} mutation
+ * @param {import('../mutations/list.mjs').ChaosMutation} mutation
  * @returns {Promise<import('../mutations/run.mjs').Result>}
  */
 export async function tryChaos(mutation, terms) {

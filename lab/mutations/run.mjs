@@ -1,11 +1,9 @@
 // Changes one place of the library at a time, and sees which laboratory finds it: npm run mutations -- --help
-import { MUTATIONS as CHAOS } from '../chaos/mutations.mjs';
 import { tell } from '../../scripts/lib/counts.mjs';
 import { readArguments, runAsScript, StepFailed } from '../../scripts/lib/run.mjs';
 import { checkNodeVersion, ensureNodeModules, ensureRedis } from '../../scripts/setup.mjs';
-import { MUTATIONS as SIMULATION } from '../simulation/mutations.mjs';
+import { OF_CHAOS, OF_SIMULATION, OF_SPECS } from './list.mjs';
 import { ResultsPage } from './results-page.mjs';
-import { SPEC_MUTATIONS as SPECS } from './specs.mjs';
 
 const USAGE = `npm run mutations -- [options] [names]
 
@@ -21,7 +19,7 @@ const USAGE = `npm run mutations -- [options] [names]
 
 const TEXTS = ['laboratory', 'seeds', 'workers', 'minutes', 'seed'];
 
-const LISTS = { simulation: SIMULATION, specs: SPECS, chaos: CHAOS };
+const LISTS = { simulation: OF_SIMULATION, specs: OF_SPECS, chaos: OF_CHAOS };
 
 /**
  * @typedef {object} Result

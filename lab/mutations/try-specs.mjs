@@ -14,7 +14,7 @@ const unchangedRuns = new Map();
 
 /**
  * Runs a spec on the library with a mutation in it, and says which test finds it.
- * @param {import('./specs.mjs').SpecMutation} mutation
+ * @param {import('./list.mjs').SpecMutation} mutation
  * @returns {Promise<import('./run.mjs').Result>}
  */
 export async function trySpec(mutation, { installation }) {

@@ -1,5 +1,5 @@
 import { WorkerProcess } from '../testbed/workers/processes.mjs';
-import { MUTATION_VARIABLE } from './mutations.mjs';
+import { MUTATION_VARIABLE } from '../mutations/list.mjs';
 import { add } from './report.mjs';
 
 /** Seeds that a worker is given at a time. */

@@ -3,7 +3,7 @@ import { availableParallelism } from 'node:os';
 import { tell } from '../../scripts/lib/counts.mjs';
 import { readArguments, runAsScript, StepFailed } from '../../scripts/lib/run.mjs';
 import { checkNodeVersion, ensureNodeModules } from '../../scripts/setup.mjs';
-import { findMutation } from './mutations.mjs';
+import { findMutation } from '../mutations/list.mjs';
 import { replay, runSeeds } from './pool.mjs';
 import { describeFinding, summaryOf } from './report.mjs';
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { noOutcomes, type Outcomes } from './clients/outcomes.js';
-import { findMutation, MUTATION_VARIABLE } from './mutations.mjs';
+import { findMutation, MUTATION_VARIABLE } from '../mutations/list.mjs';
 import { add, placeOf, textOf } from './report.mjs';
 import { describe } from './schedule/describe.js';
 import { schedules } from './schedule/generate.js';

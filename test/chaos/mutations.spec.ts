@@ -1,12 +1,11 @@
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { MUTATION, MUTATION_VARIABLE } from '../../lab/chaos/clients/mutation.mjs';
-import { MUTATIONS } from '../../lab/chaos/mutations.mjs';
+import { MUTATION, MUTATION_VARIABLE, OF_CHAOS } from '../../lab/mutations/list.mjs';
 
 const LIBRARY = fileURLToPath(new URL('../../lab/chaos/clients/library.mjs', import.meta.url));
 
-it.each(['', ...MUTATIONS.slice(0, 2).map(({ name }) => name)])(
+it.each(['', ...OF_CHAOS.slice(0, 2).map(({ name }) => name)])(
   'a client loads the library with the mutation %j, and says so',
   async (name) => {
     const env = { ...process.env, NODE_OPTIONS: '', [MUTATION_VARIABLE]: name };

@@ -1,13 +1,8 @@
-import { register } from 'node:module';
-import { MUTATIONS } from '../mutations.mjs';
-import { MUTATION, MUTATION_VARIABLE } from './mutation.mjs';
+import { MUTATION_VARIABLE } from '../../mutations/list.mjs';
 
-const name = process.env[MUTATION_VARIABLE];
-if (name !== undefined) {
-  const mutation = MUTATIONS.find((each) => each.name === name);
-  register('../../simulation/typescript/hooks.mjs', import.meta.url, { data: { mutation, mark: MUTATION } });
-}
-const [directory, extension] = name === undefined ? ['dist/esm', 'js'] : ['lib', 'ts'];
+const isAsWritten = process.env[MUTATION_VARIABLE] !== undefined;
+if (isAsWritten) await import('../../simulation/typescript/register.mjs');
+const [directory, extension] = isAsWritten ? ['lib', 'ts'] : ['dist/esm', 'js'];
 const load = (module) => import(new URL(`../../../${directory}/${module}.${extension}`, import.meta.url).href);
 
 const { redisson } = await load('redisson/index');

@@ -3,10 +3,10 @@
 import { clockSince } from '../../testbed/history/clock.mjs';
 import { withNodeRedis } from '../../testbed/locks/node-redis-clients.mjs';
 import { serve } from '../../testbed/workers/worker-kit.mjs';
+import { MUTATION } from '../../mutations/list.mjs';
 import { HistoryWriter } from '../history/writer.mjs';
 import { performLast, planOperations } from '../schedule/operations.mjs';
 import { createLockService, resolveModuleOptions } from './library.mjs';
-import { MUTATION } from './mutation.mjs';
 import { Random } from '../schedule/random.mjs';
 import { LatchLoop } from './latches.mjs';
 import { Counters } from './counters.mjs';

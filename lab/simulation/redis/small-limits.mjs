@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { withLua } from '../../mutations/mutate.mjs';
 import { assembleScript } from '../../../scripts/lib/lua-source.mjs';
-import { findMutation, MUTATION_VARIABLE } from '../mutations.mjs';
+import { findMutation, MUTATION_VARIABLE } from '../../mutations/list.mjs';
 
 /** The limits of the scripts, and small ones in their place: few callers then reach each of them. */
 export const SMALL_LIMITS = [

@@ -2,16 +2,15 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { transform } from '@swc/core';
+import { MUTATION } from '../../mutations/list.mjs';
 import { moduleOf, mutatedModule } from '../../mutations/mutate.mjs';
 import { ROOT } from '../../../scripts/lib/paths.mjs';
 
 let mutation;
 let mutated;
-let mark;
 
-/** `mark`: the global name under which the file with the mutation says which one it has. */
 export function initialize(data) {
-  ({ mutation, mark } = data);
+  ({ mutation } = data);
   mutated = mutation && pathToFileURL(join(ROOT, moduleOf(mutation))).href;
 }
 
@@ -26,10 +25,11 @@ export function resolve(specifier, context, next) {
 
 export async function load(url, context, next) {
   if (!url.endsWith('.ts')) return next(url, context);
-  const text = url === mutated ? mutatedModule(mutation) : readFileSync(new URL(url), 'utf8');
-  const marked =
-    url === mutated && mark !== undefined ? `${text}\n(globalThis as any).${mark} = '${mutation.name}';` : text;
-  const { code } = await transform(marked, {
+  const text =
+    url === mutated
+      ? `${mutatedModule(mutation)}\n(globalThis as any).${MUTATION} = '${mutation.name}';`
+      : readFileSync(new URL(url), 'utf8');
+  const { code } = await transform(text, {
     filename: fileURLToPath(url),
     swcrc: false,
     sourceMaps: 'inline',

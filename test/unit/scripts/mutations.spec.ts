@@ -1,12 +1,10 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { MUTATIONS as OF_CHAOS } from '../../../lab/chaos/mutations.mjs';
+import { BREAKAGES, OF_CHAOS, OF_SIMULATION, OF_SPECS } from '../../../lab/mutations/list.mjs';
 import { mutate, type Mutation } from '../../../lab/mutations/mutate.mjs';
-import { SPEC_MUTATIONS } from '../../../lab/mutations/specs.mjs';
-import { BREAKAGES, MUTATIONS as OF_SIMULATION } from '../../../lab/simulation/mutations.mjs';
 
 const ROOT = new URL('../../../', import.meta.url);
 
-const ALL: readonly Mutation[] = [...SPEC_MUTATIONS, ...OF_SIMULATION, ...BREAKAGES, ...OF_CHAOS];
+const ALL: readonly Mutation[] = [...OF_SPECS, ...OF_SIMULATION, ...BREAKAGES, ...OF_CHAOS];
 
 it.each(ALL.map((mutation) => [mutation.name, mutation] as const))(
   'the mutation %s can be tried: the text to replace occurs once',
@@ -17,7 +15,7 @@ it.each(ALL.map((mutation) => [mutation.name, mutation] as const))(
 );
 
 it('the specs that find mutations exist', () => {
-  const specs = SPEC_MUTATIONS.map(({ spec }) => spec);
+  const specs = OF_SPECS.map(({ spec }) => spec);
   expect(specs.filter((spec) => !existsSync(new URL(spec, ROOT)))).toEqual([]);
 });
 
