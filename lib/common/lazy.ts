@@ -1,7 +1,8 @@
 import { types } from 'node:util';
 
 /** Whether a value is a generator, or a function that makes one: its code runs only while it is iterated. */
-export const isGenerator = (value: unknown): boolean => /Generator/.test(Object.prototype.toString.call(value));
+export const isGenerator = (value: unknown): boolean =>
+  types.isGeneratorObject(value) || types.isGeneratorFunction(value);
 
 /** Whether a value is an Observable of any copy of RxJS. A proxy is none: it may have any property. */
 export function isObservable(value: unknown): boolean {

@@ -175,4 +175,10 @@ describe('a task that does its work after it has returned', () => {
     await expect(service.getSemaphore('s', { permits: 1 }).run(task)).rejects.toMatchObject(refused);
     expect(await service.run('a', () => 'free', { waitTimeout: 0 })).toBe('free');
   });
+
+  it('is not one whose result only has such a name', async () => {
+    const service = await bench.service();
+    const result = { [Symbol.toStringTag]: 'ReportGenerator' };
+    expect(await service.run('a', () => result)).toBe(result);
+  });
 });
