@@ -326,10 +326,10 @@ export class LockService {
 
   /**
    * @internal Keeps the process running until `close()`. The connections do not, so a process can end whose application
-   * fails to start.
+   * fails to start. An application that is closed while it starts calls this after `close()`.
    */
   keepProcess(): void {
-    this.keeper ??= setInterval(() => undefined, LONGEST_INTERVAL);
+    if (this.closed === undefined) this.keeper ??= setInterval(() => undefined, LONGEST_INTERVAL);
   }
 
   /** @internal What a log shows. */

@@ -1,4 +1,5 @@
 import { Controller, Get, Injectable, type OnApplicationShutdown, Module, type OnModuleDestroy } from '@nestjs/common';
+import { jest } from '@jest/globals';
 import { Redis } from 'ioredis';
 import {
   findCurrentLock,
@@ -159,6 +160,17 @@ it('an election passes to another replica while the closing replica still finish
   await closing;
   expect(performance.now() - since).toBeLessThan(2_000);
   expect(next!.isLeader).toBe(true);
+});
+
+it('an application that is closed while it starts does not keep its process running', async () => {
+  const intervals = jest.spyOn(globalThis, 'setInterval');
+  const isKept = (): boolean => intervals.mock.results.some(({ value }) => (value as NodeJS.Timeout).hasRef());
+  const [closed, other] = [await bench.build({}).compile(), await bench.build({}).compile()];
+  await closed.get(LockService).close();
+  await closed.init();
+  expect(isKept()).toBe(false);
+  bench.closeLater(await other.init());
+  expect(isKept()).toBe(true);
 });
 
 describe('an application that fails to start', () => {
