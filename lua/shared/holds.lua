@@ -94,7 +94,13 @@ local function read_sums(id)
   local holds = { sums = sums, expired = {}, known = {} }
   local size = redis.call('HLEN', STATE)
   if size == 1 then
-    local hold = read_hold(unpack(redis.call('HGETALL', STATE)))
+    local field, text = unpack(redis.call('HGETALL', STATE))
+    if field == '#sums' then
+      -- The Redis user was not allowed to count the holds that have left.
+      redis.call('UNLINK', STATE, ENDS)
+      return holds
+    end
+    local hold = read_hold(field, text)
     count_hold(sums, hold, 1)
     if hold.ends > now then holds.only = hold else leave_out(holds, hold) end
   elseif size > 1 then
@@ -225,8 +231,9 @@ local function become_many(holds)
   local first = holds.only
   if not first then return end
   holds.only = nil
-  -- The new field comes first: a state that was empty for a moment would lose its TTL.
-  redis.call('HSET', STATE, '+' .. first.id, text_of(first), count_owner(first, 1))
+  -- The new fields come first: a state that was empty for a moment would lose its TTL. With the sums, it can be read even if
+  -- the Redis user may not send the commands that follow.
+  write_sums(holds.sums, '+' .. first.id, text_of(first), count_owner(first, 1))
   redis.call('HDEL', STATE, first.id)
   note_end(holds, first)
 end

@@ -12,6 +12,7 @@ import {
 import { useRedisForEach } from '../../lab/testbed/locks/fault-setups.js';
 import { holdIds } from '../../lab/testbed/locks/redis-key.mjs';
 import { KINDS } from '../integration/kinds/support.js';
+import type { LockHandle, LockService } from '../../lib/index.js';
 import { startRedis, type RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
 
 const LATE = 1_500;
@@ -285,4 +286,33 @@ it('LOADING: a server that loads its data serves calls that can wait, and loses 
     await locks.closeAll();
     await server.stop();
   }
+});
+
+describe('a right that a Redis user lacks for one command', () => {
+  /** Acquires a hold, or releases one, while the right is missing. */
+  type Step = (one: LockService, other: LockService, held: LockHandle[]) => Promise<unknown>;
+  const withOwner = (locks: LockService): Promise<LockHandle> => locks.acquire('a', { owner: 'o', waitTimeout: 0 });
+  const reads = (locks: LockService): Promise<LockHandle> => locks.acquire('a', { kind: 'read', waitTimeout: 0 });
+  const takes = (locks: LockService): Promise<LockHandle> => locks.getSemaphore('a', { permits: 3 }).acquire();
+
+  it.each<[right: string, what: string, take: (locks: LockService) => Promise<LockHandle>, step: Step]>([
+    ['hset', 'a permit is released', takes, (_one, _other, held) => held[1]!.release()],
+    ['zrem', 'a permit is released', takes, (_one, _other, held) => held[1]!.release()],
+    ['zrem', 'a reader leaves', reads, (_one, _other, held) => held[1]!.release()],
+    ['zadd', 'a second reader comes', reads, (one) => reads(one)],
+    ['zadd', 'an owner comes back', withOwner, (one) => withOwner(one)],
+  ])('leaves nothing behind that no call can read: %s, as %s', async (right, what, take, step) => {
+    await redis.admin.acl('SETUSER', 'app', 'on', '>secret', '+@all', '~*', '&*');
+    const url = redis.url.replace('//', '//app:secret@');
+    const [one, other] = [await locks.start(url), await locks.start(url)];
+    const held = [await take(other)];
+    if (what.includes('release') || what.includes('leaves')) held.push(await take(one));
+    await redis.admin.acl('SETUSER', 'app', `-${right}`);
+    await expect(step(one, other, held)).rejects.toEqual(advice('lacks a permission'));
+    await redis.admin.acl('SETUSER', 'app', `+${right}`);
+    await expect(other.getLock('a').isLocked()).resolves.toBeDefined();
+    expect(await held[0]!.release()).toBe(true);
+    const next = await one.acquire('a', { waitTimeout: 200 });
+    expect(await next.release()).toBe(true);
+  });
 });

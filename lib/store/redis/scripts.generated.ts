@@ -154,7 +154,12 @@ local sums = { holds = 0, units = 0, exclusive = 0, read = 0, permits = 0, named
 local holds = { sums = sums, expired = {}, known = {} }
 local size = redis.call('HLEN', KEYS[1])
 if size == 1 then
-local hold = read_hold(unpack(redis.call('HGETALL', KEYS[1])))
+local field, text = unpack(redis.call('HGETALL', KEYS[1]))
+if field == '#sums' then
+redis.call('UNLINK', KEYS[1], KEYS[7])
+return holds
+end
+local hold = read_hold(field, text)
 count_hold(sums, hold, 1)
 if hold.ends > now then holds.only = hold else leave_out(holds, hold) end
 elseif size > 1 then
@@ -375,7 +380,7 @@ holds.is_many = true
 local first = holds.only
 if not first then return end
 holds.only = nil
-redis.call('HSET', KEYS[1], '+' .. first.id, text_of(first), count_owner(first, 1))
+write_sums(holds.sums, '+' .. first.id, text_of(first), count_owner(first, 1))
 redis.call('HDEL', KEYS[1], first.id)
 note_end(holds, first)
 end`,
