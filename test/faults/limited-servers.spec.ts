@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { Redis } from 'ioredis';
+import { createClient } from 'redis';
 import type { LockHandle } from '../../lib/index.js';
 import { FaultLocks, timed } from '../../lab/testbed/locks/fault-locks.js';
 import { ScriptWalk } from '../../lab/testbed/locks/script-walk.mjs';
@@ -182,6 +183,21 @@ it('a refusal by the ACL inside a script, in the words of Valkey 9, names the mi
     message: expect.stringContaining('the Redis user lacks a permission that locks need'),
     transient: false,
   });
+});
+
+it.each([
+  ['ioredis', (url: string) => url],
+  ['node-redis', (url: string) => createClient({ url })],
+])('a server without HELLO and CLIENT serves locks: %s', async (_client, connect) => {
+  const { url } = await serverWithout('HELLO', 'CLIENT');
+  const [one, other] = [await locks.start(connect(url)), await locks.start(connect(url))];
+  const holder = await one.acquire('a');
+  const waiting = timed(other.acquire('a'));
+  await eventually(async () => (await one.inspect('a'))?.waiters.length === 1);
+  expect(await holder.release()).toBe(true);
+  const { value, ran } = await waiting;
+  expect(ran).toBeLessThan(2_500);
+  expect(await value!.release()).toBe(true);
 });
 
 it.each(['EVALSHA', 'TIME', 'ZREVRANGE'])(

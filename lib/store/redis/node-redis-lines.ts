@@ -80,7 +80,6 @@ export const isNodeRedisCluster = (connection: unknown): connection is NodeRedis
 const EXACT = {
   // The options contain what the URL says.
   url: undefined,
-  RESP: 2,
   commandOptions: undefined,
   keyPrefix: undefined,
   // The library has its own queue. Commands are sent again by the library, in their order.
