@@ -1,4 +1,4 @@
-import { isClass } from '../common/type-guards.js';
+import { isClass, isObject } from '../common/type-guards.js';
 import { LockConfigError } from '../errors/index.js';
 import { isMethodKey } from './method-key.js';
 import type { LockMethodOptions } from './lock-method.options.js';
@@ -30,10 +30,10 @@ export function readLockArguments<Options extends LockMethodOptions>(decorator: 
 /** Whether these are the arguments with which the compiler calls a decorator, legacy or standard. */
 function isDecorating(first: unknown, second: unknown, third: unknown): boolean {
   if (typeof first === 'function') {
-    const standard = typeof second === 'object' && second !== null && 'kind' in second;
+    const standard = isObject(second) && 'kind' in second;
     // A class, or its static method.
-    return standard || (typeof third === 'object' && third !== null) || isClass(first);
+    return standard || isObject(third) || isClass(first);
   }
   const named = typeof second === 'string' || typeof second === 'symbol';
-  return typeof first === 'object' && first !== null && named && !Object.hasOwn(first, 'key');
+  return isObject(first) && named && !Object.hasOwn(first, 'key');
 }

@@ -1,3 +1,4 @@
+import { isObject, isText } from '../common/type-guards.js';
 import { LockConfigError } from '../errors/index.js';
 import { assertKey, encodeKeyPart } from '../keys/index.js';
 import type { TemplateSite } from '../keys/index.js';
@@ -21,12 +22,11 @@ export interface MethodKey {
  * @throws LockConfigError for a prefix that is not a text
  */
 export function methodKey(prefix: string): MethodKey {
-  if (typeof prefix === 'string' && prefix.trim() !== '') return Object.freeze({ [PREFIX]: prefix });
+  if (isText(prefix)) return Object.freeze({ [PREFIX]: prefix });
   throw new LockConfigError("methodKey takes a prefix that tells applications apart: write methodKey('jobs').");
 }
 
-export const isMethodKey = (key: unknown): key is MethodKey =>
-  typeof key === 'object' && key !== null && Object.hasOwn(key, PREFIX);
+export const isMethodKey = (key: unknown): key is MethodKey => isObject(key) && Object.hasOwn(key, PREFIX);
 
 /**
  * The key of a method.
