@@ -1,6 +1,6 @@
 /**
  * A duration: a number of milliseconds, or a number with its unit: `'500ms'`, `'30s'`, `'5m'`, `'1h'`, `'1d'`. For a text
- * that is only known at run time, such as an environment variable, use `duration(text)`.
+ * that is only known at run time, such as an environment variable, use `parseDuration(text)`.
  */
 export type Duration = number | `${number}${'ms' | 's' | 'm' | 'h' | 'd'}`;
 

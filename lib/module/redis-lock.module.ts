@@ -31,10 +31,10 @@ const logger = new Logger('RedisLock');
  * imports: [RedisLockModule.forRoot({ connection: 'redis://127.0.0.1:6379' })]
  * ```
  *
- * The module connects while the application starts; the start waits for that for at most `commandTimeout`. If Redis
+ * The module connects while the application starts; startup waits for at most `commandTimeout`. If Redis
  * cannot be reached, the application still starts: the module logs an error, and locks fail with `LockStoreError` until
  * Redis can be reached. At `app.close()`, and on signals after `app.enableShutdownHooks()`, new acquisitions fail
- * behind `onModuleDestroy`, holders get `shutdownTimeout` to finish, then the remaining locks are released.
+ * after `onModuleDestroy`, holders get `shutdownTimeout` to finish, then the remaining locks are released.
  */
 @Module({})
 export class RedisLockModule {

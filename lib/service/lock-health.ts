@@ -16,7 +16,7 @@ export interface LockHealth {
   readonly error: string | undefined;
   /** How long the answer took, in ms; `undefined` without an answer. */
   readonly roundTrip: number | undefined;
-  /** Whether the client receives messages. Without them, it wakes no waiter, and no call may start to wait. */
+  /** Whether the client receives messages. Without them, a call that has to wait gets its lock late or never. */
   readonly subscribed: boolean;
   /** How late the latest renewal is, in ms; 0: all renewals are in time. */
   readonly watchdogLag: number;

@@ -181,7 +181,7 @@ export class LockService {
     return this.lockObject('getLock', [assertKey(key)], 'exclusive', options);
   }
 
-  /** Like `getLock`, served strictly in the order of arrival at all clients. */
+  /** Like `getLock`, but serves callers of all clients in order of arrival. */
   getFairLock(key: string, options: LockObjectOptions = {}): LockObject {
     refuseFeature(this.engine, 'fair');
     return this.lockObject('getFairLock', [assertKey(key)], 'exclusive', options, true);

@@ -22,7 +22,7 @@ export interface LockHandle extends AsyncDisposable {
   readonly owner: string;
   /** The kind: exclusive, together with other readers, or permits of a semaphore. */
   readonly kind: 'exclusive' | 'read' | 'permits';
-  /** How many permits of a semaphore it has now; 0 for the other modes. */
+  /** How many permits of a semaphore it has now; 0 for the other kinds. */
   readonly units: number;
   /**
    * Larger than the number of each earlier holder of this key that excludes this one. Send it with each write, and let
@@ -54,8 +54,8 @@ export interface LockHandle extends AsyncDisposable {
    */
   verify(): Promise<void>;
   /**
-   * Has the lock last for at least `lease` (milliseconds, or `'30s'`) from now on. A shorter lease than the rest of the old one
-   * changes nothing. Automatic renewal continues.
+   * Extends the lease to at least `lease` (milliseconds, or `'30s'`) from now on. If more of it is left, nothing changes.
+   * Automatic renewal continues.
    * @throws LockLostError if the lock is not held any more; LockStoreError if Redis does not answer
    */
   extend(lease: Duration): Promise<void>;
