@@ -40,24 +40,39 @@ export function glance({ machine, run, scenarios }) {
     `|---|${'---|'.repeat(Object.keys(COLUMNS).length + 1)}`,
     ...ROWS.map((row) => line(row, of[row.scenario])),
     '',
-    conditions,
+    wrapped(conditions),
     ...failures(scenarios),
     '',
   ].join('\n');
 }
 
-/** The sentences of docs/comparison.md on the slow network. */
+/** The paragraph of docs/comparison.md on the slow network. `eager`: a retry every millisecond. */
 export function slowNetwork({ scenarios }) {
   const { results } = scenarios.find(({ name }) => name === 'slow-network');
-  const [ours, redlock, semaphore] = ['ours', 'redlock', 'redis-semaphore'].map(
-    (name) => results.find(({ library, variant }) => library === name && variant === 'defaults').medians,
+  const of = (name, ofVariant = 'defaults') => {
+    const { medians } = results.find(({ library, variant }) => library === name && variant === ofVariant);
+    return { ...medians, rate: format(medians.throughput, 0), longest: time(medians.longest) };
+  };
+  const [ours, redlock, semaphore] = [of('ours'), of('redlock'), of('redis-semaphore')];
+  const [eagerRedlock, eagerSemaphore] = [of('redlock', 'eager'), of('redis-semaphore', 'eager')];
+  return wrapped(
+    'In one [benchmark](../bench/results/results.md), eight processes compete for a lock, in sections of 5 ms, with round ' +
+      `trips of ${ms(ours.roundTrip)}. With default settings, this library grants the lock ${ours.rate} times per second ` +
+      `(longest wait ${ours.longest}), redlock ${redlock.rate} (${redlock.longest}), and redis-semaphore ` +
+      `${semaphore.rate} (${semaphore.longest}). With a retry every millisecond, redlock reaches ${eagerRedlock.rate} ` +
+      `(${eagerRedlock.longest}), and redis-semaphore ${eagerSemaphore.rate} (${eagerSemaphore.longest}).`,
   );
-  const times = ({ throughput }) => `${format(throughput, 0)} times`;
-  return (
-    `Eight processes compete for a lock and hold it for 5 ms each time; a round trip takes ${ms(ours.roundTrip)}. ` +
-    `Per second they get it ${times(ours)} here, ${times(redlock)} with redlock, ${times(semaphore)} with redis-semaphore. ` +
-    `Longest wait: ${[ours, redlock, semaphore].map(({ longest }) => time(longest)).join(', ')}.`
-  );
+}
+
+/** Breaks a paragraph into lines of at most 120 characters. */
+function wrapped(text) {
+  const lines = [''];
+  for (const word of text.split(' ')) {
+    const longer = `${lines.at(-1)} ${word}`.trimStart();
+    if (longer.length <= 120) lines[lines.length - 1] = longer;
+    else lines.push(word);
+  }
+  return lines.join('\n');
 }
 
 function line({ title, variant = 'defaults' }, results) {
@@ -99,7 +114,7 @@ function failures(scenarios) {
   }
   if (failed.size === 0) return [];
   const list = [...failed].map(([label, names]) => `${label} in ${names.join(', ')}`);
-  return ['', `Hung, failed or let two callers overlap, and therefore left out: ${list.join('; ')}.`];
+  return ['', wrapped(`Hung, failed or let two callers overlap, and therefore left out: ${list.join('; ')}.`)];
 }
 
 const roundTripOf = (of) => of['slow-network'].find(isMeasured)?.medians.roundTrip ?? NaN;
