@@ -15,31 +15,30 @@ end
 -- Sends the message to each holder of another client than that of a request that has an uncontended batch, and removes its
 -- mark, so that it gets one message. Returns whether there may be more of them.
 local function end_uncontended_batches(holds, request)
-  local client, place, ended = client_of(request.id), 0, 0
+  local client, ended = client_of(request.id), 0
   local only = holds.only
   if only and only.status == STATUS_ALONE and client_of(only.id) ~= client then
     only.status = STATUS_HELD
     write_hold(holds, only)
     publish_yield(only.id)
   end
-  while holds.sums.marked > ended and ended < ENDS_PER_READ do
-    local marks = redis.call('ZRANGE', ENDS, '-inf', '(0', 'BYSCORE', 'LIMIT', place, ENDS_PER_READ)
+  if holds.sums.marked == 0 then return false end
+  -- Of all marks, those of one client stand together. So those of the others are at both ends.
+  local function end_until_own(marks)
     for _, mark in ipairs(marks) do
       local id = string.sub(mark, 2)
-      if client_of(id) == client then
-        place = place + 1
-      else
-        redis.call('ZREM', ENDS, mark)
-        publish_yield(id)
-        ended = ended + 1
-      end
+      if client_of(id) == client then return end
+      redis.call('ZREM', ENDS, mark)
+      publish_yield(id)
+      ended = ended + 1
     end
-    if #marks < ENDS_PER_READ then break end
   end
+  end_until_own(redis.call('ZRANGE', ENDS, '-inf', '(0', 'BYSCORE', 'LIMIT', 0, ENDS_PER_READ))
+  end_until_own(redis.call('ZRANGE', ENDS, '(0', '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, ENDS_PER_READ - ended))
   if ended == 0 then return false end
   holds.sums.marked = holds.sums.marked - ended
   write_sums(holds.sums)
-  return ended >= ENDS_PER_READ
+  return ended == ENDS_PER_READ
 end
 
 -- Without a message, the holders would hand their permits to their next local waiters although there are too many holders.

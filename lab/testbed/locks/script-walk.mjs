@@ -47,6 +47,7 @@ export class ScriptWalk {
     await this.#observe('start', () => this.#evaluate('start', [], []));
     for (const kind of /** @type {const} */ (['exclusive', 'read', 'permits'])) await this.#walk(kind);
     await this.#loseEnds();
+    await this.#endBatches();
     await this.#expire();
     await this.#latch();
   }
@@ -135,6 +136,18 @@ export class ScriptWalk {
     for (const kind of /** @type {const} */ (['read', 'permits'])) {
       await this.#redis.del(`lock:ends:{${kind}}`);
       await this.#release(kind, 'release, ends lost', 'nobody:1');
+    }
+  }
+
+  /** Another request arrives while one client has very many uncontended batches of permits. */
+  async #endBatches() {
+    const count = 10 * this.#sizes.holders;
+    const mode = `permits:1/${count}`;
+    const request = (/** @type {number} */ i) => [`m:${i}`, mode, '', LEASE, 1_000, REST['does not wait']];
+    await this.#inParallel(count, (i) => this.#lock('acquire', 'batches', [this.#address('batches'), ...request(i)]));
+    for (const id of ['m:w', 'n0:1']) {
+      const waiting = [this.#address('batches'), ...this.#request(id, mode, 'waits')];
+      await this.#script('batches', 'acquire, waits behind batches', 'acquire', waiting);
     }
   }
 

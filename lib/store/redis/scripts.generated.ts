@@ -754,31 +754,29 @@ end`,
 end_batches(holds)
 elseif holds.sums.permits > 0 then`,
   'shared/end-batches end_uncontended_batches': `local function end_uncontended_batches(holds, request)
-local client, place, ended = client_of(request.id), 0, 0
+local client, ended = client_of(request.id), 0
 local only = holds.only
 if only and only.status == 'alone' and client_of(only.id) ~= client then
 only.status = 'held'
 write_hold(holds, only)
 publish_yield(only.id)
 end
-while holds.sums.marked > ended and ended < 32 do
-local marks = redis.call('ZRANGE', KEYS[7], '-inf', '(0', 'BYSCORE', 'LIMIT', place, 32)
+if holds.sums.marked == 0 then return false end
+local function end_until_own(marks)
 for _, mark in ipairs(marks) do
 local id = string.sub(mark, 2)
-if client_of(id) == client then
-place = place + 1
-else
+if client_of(id) == client then return end
 redis.call('ZREM', KEYS[7], mark)
 publish_yield(id)
 ended = ended + 1
 end
 end
-if #marks < 32 then break end
-end
+end_until_own(redis.call('ZRANGE', KEYS[7], '-inf', '(0', 'BYSCORE', 'LIMIT', 0, 32))
+end_until_own(redis.call('ZRANGE', KEYS[7], '(0', '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, 32 - ended))
 if ended == 0 then return false end
 holds.sums.marked = holds.sums.marked - ended
 write_sums(holds.sums)
-return ended >= 32
+return ended == 32
 end`,
   'shared/try-acquire try_acquire 8': `if end_uncontended_batches(holds, request) and more < 0 then more = from end
 elseif is_new then

@@ -210,28 +210,32 @@ export const SLOT_CASES: CaseList = {
 
   'each uncontended batch of permits ends once, when another client waits': withPermits(async (table) => {
     const { key, stage } = table;
-    const [store, other, third] = [await table.client(), await table.client(), await table.client()];
+    // The one in the middle waits first.
+    const byId = (one: StagedStore, two: StagedStore): number => (one.port.clientId < two.port.clientId ? -1 : 1);
+    const clients = [await table.client(), await table.client(), await table.client()].sort(byId);
+    const [first, store, last] = clients as [StagedStore, StagedStore, StagedStore];
+    const fourth = await table.client();
     const batch = { batchSize: 200, uncontendedBatchSize: 1_000 };
-    const [one, two] = [store.request(key, permits(1, 6, 3)), other.request(key, permits(1, 6, 3))];
-    await table.held(store, { ...one, ...batch });
-    await table.held(other, { ...two, ...batch });
-    const own = store.request(key, permits(1, 6, 2));
+    const holds = clients.map((client) => ({ client, request: client.request(key, permits(1, 9, 3)) }));
+    for (const { client, request } of holds) await table.held(client, { ...request, ...batch });
+    const own = store.request(key, permits(1, 9, 2));
     await table.queued(store, { ...own, ...batch });
-    await stage.until('the message to the other client', () => other.yields.length > 0);
-    assert.deepEqual([store.yields, other.yields], [[], [two.id]]);
-    const foreign = [1, 2].map(() => third.request(key, permits(1, 6, 2)));
-    for (const request of foreign) await table.queued(third, { ...request, ...batch });
-    await stage.until('the message to the first client', () => store.yields.length > 0);
+    await stage.until('the messages to the other clients', () => first.yields.length + last.yields.length > 1);
+    assert.deepEqual(
+      clients.map(({ yields }) => yields.length),
+      [1, 0, 1],
+    );
+    const foreign = [1, 2].map(() => fourth.request(key, permits(1, 9, 2)));
+    for (const request of foreign) await table.queued(fourth, { ...request, ...batch });
+    await stage.until('the message to the client that waits', () => store.yields.length > 0);
     // A fair request ends all batches, and its messages come last.
-    const fair = third.request(key, { ...permits(1, 6), fair: true });
-    await table.queued(third, fair);
-    await stage.until('the last messages', () => store.yields.length > 1 && other.yields.length > 1);
-    assert.deepEqual(store.yields, [one.id, one.id]);
-    assert.deepEqual(other.yields, [two.id, two.id]);
-    for (const { id } of [...foreign, fair]) await stage.outcome(third.release(key, id));
+    const fair = fourth.request(key, { ...permits(1, 9), fair: true });
+    await table.queued(fourth, fair);
+    await stage.until('the last messages', () => clients.every(({ yields }) => yields.length > 1));
+    for (const { client, request } of holds) assert.deepEqual(client.yields, [request.id, request.id]);
+    for (const { id } of [...foreign, fair]) await stage.outcome(fourth.release(key, id));
     await stage.outcome(store.release(key, own.id));
-    await table.release(store, one);
-    await table.release(other, two);
+    for (const { client, request } of holds) await table.release(client, request);
   }),
 
   'the batches of holders end when more permits are in use than exist': withPermits(async (table) => {
