@@ -179,7 +179,10 @@ export class QuorumStore implements LockStore {
     if (nextReply === undefined) return { released, next: undefined };
     // It may take longer than the release does.
     const { clock } = this.context;
-    const reply = await Promise.race([nextReply, new Bell(clock).rung(clock.now() + NEXT_GRACE)]);
+    const bell = new Bell(clock);
+    const reply = await Promise.race([nextReply, bell.rung(clock.now() + NEXT_GRACE)]);
+    // Clears the timer.
+    bell.ring();
     const later = { outcome: 'queued', time: clock.now(), retryAfter: 0, lastToken: 0, holders: [] } as const;
     return { released, next: reply ?? later };
   }

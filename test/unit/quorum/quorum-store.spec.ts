@@ -1,5 +1,5 @@
 import { settled } from '../../../lab/testbed/clocks/fake-clock.js';
-import { NOT_HELD, passing, RELEASED } from '../engine/support.js';
+import { NOT_HELD, passing, RELEASED, REQUEST } from '../engine/support.js';
 import { given, Quorum, RELEASE, watch, type Watched } from './support.js';
 import type { ReleaseReply, RenewReply } from '../../../lib/store/lock-store.js';
 
@@ -29,6 +29,15 @@ describe('a release over several masters', () => {
     expect(answer.value).toBeUndefined();
     await quorum.clock.pass(2);
     expect(answer.value).toMatchObject({ released: true });
+  });
+
+  it('leaves no timer when the next request has its answer', async () => {
+    const quorum = await new Quorum(3).start();
+    await quorum.hold();
+    const answer = quorum.store.release({ ...RELEASE, next: { ...REQUEST, id: 'me:2' } });
+    for (const member of quorum.members) member.regrants();
+    await expect(answer).resolves.toMatchObject({ released: true, next: { outcome: 'held' } });
+    expect(quorum.clock.timers.size).toBe(0);
   });
 
   it('fails if a majority fails, without waiting for the rest', async () => {
