@@ -37,10 +37,18 @@ export function readConnections(connection: unknown): LockConnectionOption {
   if (isObject(connection) && isObject(connection['cluster']))
     return CLUSTER.nested('connection', connection) as RedisClusterOption;
   if (!Array.isArray(connection)) return readConnection('connection', connection);
-  if (connection.length >= FEWEST_MASTERS) return Object.freeze(listOfMasters('connection', connection));
+  if (connection.length >= FEWEST_MASTERS) return Object.freeze(separate(listOfMasters('connection', connection)));
   throw new LockConfigError(
     `connection is an array of ${connection.length}: Redlock takes ${FEWEST_MASTERS} or more independent masters, ` +
       'so that a majority is left when one fails; for one server write a single connection.',
+  );
+}
+
+function separate(masters: RedisConnectionOption[]): RedisConnectionOption[] {
+  const again = masters.findIndex((master, i) => masters.indexOf(master) < i);
+  if (again < 0) return masters;
+  throw new LockConfigError(
+    `connection[${again}] is the same as an earlier one: each master must be a separate server.`,
   );
 }
 
