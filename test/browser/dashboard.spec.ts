@@ -440,25 +440,23 @@ describe('the dashboard in a browser', () => {
 });
 
 if (process.env['LOCKS_SCREENSHOTS'] === '1') {
-  describe('the pictures of the docs', () => {
-    it('show the page in use', async () => {
-      const { server, own, second, third } = await setUp({}, { label: 'web-1' }, [
-        { label: 'web-2' },
-        { label: 'job-1' },
-      ]);
-      mkdirSync(IMAGES, { recursive: true });
-      const kept = await shopAtWork(own, second, third);
-      for (const scheme of ['light', 'dark'] as const) {
-        await using browser = await open(server, { scheme, width: 1040, height: 1000 });
-        await browser.page.getByRole('button', { name: /waiting for stock:42/ }).click();
-        await browser.page.locator('.queue li').first().waitFor();
-        save(`dashboard-${scheme}.png`, await browser.page.screenshot());
-      }
-      await using narrow = await open(server, { width: 360, height: 900 });
-      save('dashboard-narrow.png', await narrow.page.screenshot());
-      await Promise.all(kept.map((lock) => lock.release()));
-    }, 180_000);
-  });
+  it('the pictures of the docs show the page in use', async () => {
+    const { server, own, second, third } = await setUp({}, { label: 'web-1' }, [
+      { label: 'web-2' },
+      { label: 'job-1' },
+    ]);
+    mkdirSync(IMAGES, { recursive: true });
+    const kept = await shopAtWork(own, second, third);
+    for (const scheme of ['light', 'dark'] as const) {
+      await using browser = await open(server, { scheme, width: 1040, height: 1000 });
+      await browser.page.getByRole('button', { name: /waiting for stock:42/ }).click();
+      await browser.page.locator('.queue li').first().waitFor();
+      save(`dashboard-${scheme}.png`, await browser.page.screenshot());
+    }
+    await using narrow = await open(server, { width: 360, height: 900 });
+    save('dashboard-narrow.png', await narrow.page.screenshot());
+    await Promise.all(kept.map((lock) => lock.release()));
+  }, 180_000);
 }
 
 const MOST_BYTES = 150_000;

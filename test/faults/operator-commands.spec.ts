@@ -23,24 +23,22 @@ async function setUp(commandTimeout = 5_000) {
   return { proxy, operator, one, other };
 }
 
-describe('forceRelease', () => {
-  it('ends no later hold if it is sent again after a lost reply', async () => {
-    const { proxy, operator, one, other } = await setUp();
-    const first = await one.acquire('a');
-    const waiting = other.acquire('a');
-    await bench.untilWaiting('a', 1);
-    const executed = proxy.cutAfterCommand(runs('forceRelease'));
-    proxy.refuse();
-    const releasing = operator.forceRelease('a');
-    await executed.happened;
-    const next = await waiting;
-    await eventually(() => first.signal.aborted);
-    await proxy.accept();
-    expect(await releasing).toBe(true);
-    await next.verify();
-    expect(next.isHeld).toBe(true);
-    expect(await next.release()).toBe(true);
-  });
+it('forceRelease ends no later hold if it is sent again after a lost reply', async () => {
+  const { proxy, operator, one, other } = await setUp();
+  const first = await one.acquire('a');
+  const waiting = other.acquire('a');
+  await bench.untilWaiting('a', 1);
+  const executed = proxy.cutAfterCommand(runs('forceRelease'));
+  proxy.refuse();
+  const releasing = operator.forceRelease('a');
+  await executed.happened;
+  const next = await waiting;
+  await eventually(() => first.signal.aborted);
+  await proxy.accept();
+  expect(await releasing).toBe(true);
+  await next.verify();
+  expect(next.isHeld).toBe(true);
+  expect(await next.release()).toBe(true);
 });
 
 describe('setPermits', () => {
@@ -70,27 +68,25 @@ describe('setPermits', () => {
   });
 });
 
-describe('addPermits', () => {
-  it('has no effect if it reaches Redis after its time', async () => {
-    const { proxy, operator, one } = await setUp(BRIEF);
-    const [far, near] = [operator, one].map((service) => service.getSemaphore('s', { permits: 2 }));
-    let isHeld = false;
-    const stop = proxy.onCommand(({ name, args }) => {
-      if (isHeld || name !== 'evalsha' || args[0] !== SCRIPTS.addLimit.sha1) return;
-      isHeld = true;
-      proxy.holdRequests();
-    });
-    expect((await timed(() => far!.addPermits(5))).error).toMatchObject({ code: 'LOCK_STORE', transient: true });
-    expect(isHeld).toBe(true);
-    stop();
-    const since = await serverTime();
-    await eventually(async () => (await serverTime()) - since > 5 * BRIEF);
-    proxy.heal();
-    // Behind it. On a busy machine an answer may come after its time.
-    await eventually(() => operator.inspect('s').then(() => true));
-    expect(await near!.getPermits()).toBe(2);
-    expect(await near!.addPermits(1)).toBe(3);
+it('addPermits has no effect if it reaches Redis after its time', async () => {
+  const { proxy, operator, one } = await setUp(BRIEF);
+  const [far, near] = [operator, one].map((service) => service.getSemaphore('s', { permits: 2 }));
+  let isHeld = false;
+  const stop = proxy.onCommand(({ name, args }) => {
+    if (isHeld || name !== 'evalsha' || args[0] !== SCRIPTS.addLimit.sha1) return;
+    isHeld = true;
+    proxy.holdRequests();
   });
+  expect((await timed(() => far!.addPermits(5))).error).toMatchObject({ code: 'LOCK_STORE', transient: true });
+  expect(isHeld).toBe(true);
+  stop();
+  const since = await serverTime();
+  await eventually(async () => (await serverTime()) - since > 5 * BRIEF);
+  proxy.heal();
+  // Behind it. On a busy machine an answer may come after its time.
+  await eventually(() => operator.inspect('s').then(() => true));
+  expect(await near!.getPermits()).toBe(2);
+  expect(await near!.addPermits(1)).toBe(3);
 });
 
 async function serverTime(): Promise<number> {

@@ -37,18 +37,19 @@ it('OOM does not end the wait of a call that has a place in the queue', async ()
   await nothingLeftBehind(bench.redis);
 });
 
-describe('a process whose service has been closed exits at once by itself', () => {
-  it.each([
-    ['while Redis is there', async () => undefined],
-    ['when Redis has just gone', () => bench.redis.kill()],
-    [
-      'after an outage of Redis',
-      async (connected: () => Promise<boolean>) => {
-        await bench.redis.kill();
-        await eventually(async () => !(await connected()));
-      },
-    ],
-  ])('%s, with holders and waiters', async (_, prepare) => {
+it.each([
+  ['while Redis is there', async () => undefined],
+  ['when Redis has just gone', () => bench.redis.kill()],
+  [
+    'after an outage of Redis',
+    async (connected: () => Promise<boolean>) => {
+      await bench.redis.kill();
+      await eventually(async () => !(await connected()));
+    },
+  ],
+])(
+  'a process whose service has been closed exits at once by itself %s, with holders and waiters',
+  async (_, prepare) => {
     await using worker = await startWorker(WORKER, { args: [bench.redis.url] });
     await prepare(async () => {
       worker.send({ ask: 'connected' });
@@ -59,8 +60,8 @@ describe('a process whose service has been closed exits at once by itself', () =
     const { value: exit, ran } = await timed(worker.exited);
     expect(exit).toEqual({ code: 0, signal: null });
     expect(ran).toBeLessThan(AT_ONCE);
-  });
-});
+  },
+);
 
 it('a holder whose connection the server has dropped renews on a new one before its lease ends', async () => {
   const proxy = await bench.proxy();

@@ -145,24 +145,22 @@ describe('absent waiters with places that are not stale', () => {
   });
 });
 
-describe('a fair waiter', () => {
-  it('is served in its turn even if a fair waiter behind it gives up', async () => {
-    const [holder, crowd, fair, giving] = await bench.serviceList(4);
-    const lock = await holder!.acquire(KEY);
-    const served: string[] = [];
-    const many = Array.from({ length: 6 }, () => unawaited(crowd!.run(KEY, () => served.push('crowd'))));
-    await bench.untilWaiting(KEY, 1);
-    const waiting = unawaited(fair!.run(KEY, () => served.push('fair'), FAIR));
-    await bench.untilWaiting(KEY, 2);
-    const enough = new AbortController();
-    const givingUp = unawaited(giving!.acquire(KEY, { ...FAIR, signal: enough.signal }));
-    await bench.untilWaiting(KEY, 3);
-    enough.abort(new Error('enough'));
-    await expect(givingUp).rejects.toThrow('enough');
-    await bench.untilWaiting(KEY, 2);
-    await lock.release();
-    await Promise.all([...many, waiting]);
-    expect(served.indexOf('fair')).toBe(1);
-    await bench.untilNothingIsLeft();
-  });
+it('a fair waiter is served in its turn even if a fair waiter behind it gives up', async () => {
+  const [holder, crowd, fair, giving] = await bench.serviceList(4);
+  const lock = await holder!.acquire(KEY);
+  const served: string[] = [];
+  const many = Array.from({ length: 6 }, () => unawaited(crowd!.run(KEY, () => served.push('crowd'))));
+  await bench.untilWaiting(KEY, 1);
+  const waiting = unawaited(fair!.run(KEY, () => served.push('fair'), FAIR));
+  await bench.untilWaiting(KEY, 2);
+  const enough = new AbortController();
+  const givingUp = unawaited(giving!.acquire(KEY, { ...FAIR, signal: enough.signal }));
+  await bench.untilWaiting(KEY, 3);
+  enough.abort(new Error('enough'));
+  await expect(givingUp).rejects.toThrow('enough');
+  await bench.untilWaiting(KEY, 2);
+  await lock.release();
+  await Promise.all([...many, waiting]);
+  expect(served.indexOf('fair')).toBe(1);
+  await bench.untilNothingIsLeft();
 });

@@ -240,66 +240,60 @@ describe('release', () => {
   });
 });
 
-describe('release --hold', () => {
-  it('ends one hold by force, and leaves the others', async () => {
-    await setUp();
-    const [service] = await bench.serviceList(1);
-    const { stderr } = await run('release', 'b');
-    const [ann, bob] = (await service!.inspect('b'))!.holders.map(({ id }) => id);
-    expect(stderr).toContain(`${ann}: `);
-    const refused = await run('release', 'b', '--hold', bob!, '--json');
-    expect([refused.code, JSON.parse(refused.stdout)]).toEqual([
-      3,
-      { key: 'b', hold: bob, held: true, released: false, refused: true },
-    ]);
-    expect(await run('release', 'b', '--force', '--hold', bob!)).toEqual({
-      code: 0,
-      stdout: expect.stringContaining(`Hold ${bob} of b was released by `),
-      stderr: '',
-    });
-    expect((await service!.inspect('b'))!.holders.map(({ id }) => id)).toEqual([ann]);
-    expect(await run('release', 'b', '--force', '--hold', bob!)).toMatchObject({
-      stdout: `b has no hold ${bob} with the prefix 'lock'.\n`,
-    });
+it('release --hold ends one hold by force, and leaves the others', async () => {
+  await setUp();
+  const [service] = await bench.serviceList(1);
+  const { stderr } = await run('release', 'b');
+  const [ann, bob] = (await service!.inspect('b'))!.holders.map(({ id }) => id);
+  expect(stderr).toContain(`${ann}: `);
+  const refused = await run('release', 'b', '--hold', bob!, '--json');
+  expect([refused.code, JSON.parse(refused.stdout)]).toEqual([
+    3,
+    { key: 'b', hold: bob, held: true, released: false, refused: true },
+  ]);
+  expect(await run('release', 'b', '--force', '--hold', bob!)).toEqual({
+    code: 0,
+    stdout: expect.stringContaining(`Hold ${bob} of b was released by `),
+    stderr: '',
+  });
+  expect((await service!.inspect('b'))!.holders.map(({ id }) => id)).toEqual([ann]);
+  expect(await run('release', 'b', '--force', '--hold', bob!)).toMatchObject({
+    stdout: `b has no hold ${bob} with the prefix 'lock'.\n`,
   });
 });
 
-describe('release --holder', () => {
-  it('ends the holds of the clients that the text names, and leaves the others', async () => {
-    await setUp();
-    const [service] = await bench.serviceList(1);
-    const [ann, bob] = (await service!.inspect('b'))!.holders.map(({ id }) => id);
-    expect(await run('release', 'b', '--holder', 'bob')).toMatchObject({
-      ...{ code: 3, stdout: '', stderr: expect.stringMatching(/--holder LABEL/) },
-    });
-    expect(await run('release', 'b', '--force', '--holder', 'zoe')).toEqual({
-      ...{ code: 0, stdout: "b has no hold of 'zoe' with the prefix 'lock'.\n", stderr: '' },
-    });
-    expect((await service!.inspect('b'))!.holders.map(({ id }) => id)).toEqual([ann, bob]);
-    expect(await run('release', 'b', '--force', '--holder', 'bob')).toEqual({
-      ...{ code: 0, stdout: expect.stringMatching(/^b \(1 hold of 'bob'\) was released by /), stderr: '' },
-    });
-    expect((await service!.inspect('b'))!.holders.map(({ id }) => id)).toEqual([ann]);
+it('release --holder ends the holds of the clients that the text names, and leaves the others', async () => {
+  await setUp();
+  const [service] = await bench.serviceList(1);
+  const [ann, bob] = (await service!.inspect('b'))!.holders.map(({ id }) => id);
+  expect(await run('release', 'b', '--holder', 'bob')).toMatchObject({
+    ...{ code: 3, stdout: '', stderr: expect.stringMatching(/--holder LABEL/) },
   });
+  expect(await run('release', 'b', '--force', '--holder', 'zoe')).toEqual({
+    ...{ code: 0, stdout: "b has no hold of 'zoe' with the prefix 'lock'.\n", stderr: '' },
+  });
+  expect((await service!.inspect('b'))!.holders.map(({ id }) => id)).toEqual([ann, bob]);
+  expect(await run('release', 'b', '--force', '--holder', 'bob')).toEqual({
+    ...{ code: 0, stdout: expect.stringMatching(/^b \(1 hold of 'bob'\) was released by /), stderr: '' },
+  });
+  expect((await service!.inspect('b'))!.holders.map(({ id }) => id)).toEqual([ann]);
 });
 
-describe('watch', () => {
-  it('continues until it is interrupted', async () => {
-    const { lock, waiting } = await setUp();
-    const watch = new CliProcess(bench.redis.url, ['watch', 'a', '--json', '-i', '20ms']);
-    const looks = () =>
-      watch.stdout
-        .split('\n')
-        .slice(0, -1)
-        .map((line) => (JSON.parse(line) as { locks: LockState[] }).locks);
-    await eventually(() => looks().length >= 2, { within: 60_000 });
-    await lock.release();
-    await (await waiting).release();
-    await eventually(() => looks().at(-1)!.length === 0, { within: 60_000 });
-    watch.kill('SIGINT');
-    expect((await watch.ended).code).toBe(0);
-    expect(looks()[0]).toMatchObject([{ key: 'a', waiters: [{ kind: 'exclusive' }] }]);
-  });
+it('watch continues until it is interrupted', async () => {
+  const { lock, waiting } = await setUp();
+  const watch = new CliProcess(bench.redis.url, ['watch', 'a', '--json', '-i', '20ms']);
+  const looks = () =>
+    watch.stdout
+      .split('\n')
+      .slice(0, -1)
+      .map((line) => (JSON.parse(line) as { locks: LockState[] }).locks);
+  await eventually(() => looks().length >= 2, { within: 60_000 });
+  await lock.release();
+  await (await waiting).release();
+  await eventually(() => looks().at(-1)!.length === 0, { within: 60_000 });
+  watch.kill('SIGINT');
+  expect((await watch.ended).code).toBe(0);
+  expect(looks()[0]).toMatchObject([{ key: 'a', waiters: [{ kind: 'exclusive' }] }]);
 });
 
 /** Keys under the prefix that are no locks, with a TTL as all that a test leaves behind. */

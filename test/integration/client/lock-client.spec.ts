@@ -151,19 +151,17 @@ describe('createLockClient', () => {
   });
 });
 
-describe('createMemoryStore', () => {
-  it("shares its locks with store: 'memory' of the same prefix only", async () => {
-    await using one = await createLockClient({ store: 'memory', keyPrefix: 'shared', shutdownTimeout: 0 }, quiet);
-    await using same = await createLockClient(
-      { store: createMemoryStore, keyPrefix: 'shared', shutdownTimeout: 0 },
-      quiet,
-    );
-    await using other = await createLockClient(
-      { store: createMemoryStore, keyPrefix: 'other', shutdownTimeout: 0 },
-      quiet,
-    );
-    await one.acquire('a');
-    expect(await same.tryAcquire('a')).toBeNull();
-    expect(await other.tryAcquire('a')).not.toBeNull();
-  });
+it("createMemoryStore shares its locks with store: 'memory' of the same prefix only", async () => {
+  await using one = await createLockClient({ store: 'memory', keyPrefix: 'shared', shutdownTimeout: 0 }, quiet);
+  await using same = await createLockClient(
+    { store: createMemoryStore, keyPrefix: 'shared', shutdownTimeout: 0 },
+    quiet,
+  );
+  await using other = await createLockClient(
+    { store: createMemoryStore, keyPrefix: 'other', shutdownTimeout: 0 },
+    quiet,
+  );
+  await one.acquire('a');
+  expect(await same.tryAcquire('a')).toBeNull();
+  expect(await other.tryAcquire('a')).not.toBeNull();
 });

@@ -110,29 +110,25 @@ it('a server that accepts no more connections says so', async () => {
   }
 });
 
-describe('a node of a Cluster as one server', () => {
-  it('stops the start', async () => {
-    const [node] = cluster.cluster.nodes;
-    const refusal = {
-      code: 'LOCK_CONFIG',
-      message: expect.stringMatching(/one node of a Cluster.*connection: { cluster:/),
-    };
-    for (const connection of [node!.url, node!.client()]) {
-      await expect(start(connection)).rejects.toMatchObject(refusal);
-    }
-  });
+it('a node of a Cluster as one server stops the start', async () => {
+  const [node] = cluster.cluster.nodes;
+  const refusal = {
+    code: 'LOCK_CONFIG',
+    message: expect.stringMatching(/one node of a Cluster.*connection: { cluster:/),
+  };
+  for (const connection of [node!.url, node!.client()]) {
+    await expect(start(connection)).rejects.toMatchObject(refusal);
+  }
 });
 
-describe('a login function that returns no login', () => {
-  it('stops the start in a Cluster', async () => {
-    const redisOptions = { credentials: () => ({ password: 1 }) };
-    const started = start({
-      cluster: cluster.cluster.addresses,
-      options: { redisOptions },
-    } as unknown as LockClientOptions['connection']);
-    await expect(started).rejects.toMatchObject({
-      code: 'LOCK_CONFIG',
-      message: expect.stringContaining('credentials returned a login whose password is'),
-    });
+it('a login function that returns no login stops the start in a Cluster', async () => {
+  const redisOptions = { credentials: () => ({ password: 1 }) };
+  const started = start({
+    cluster: cluster.cluster.addresses,
+    options: { redisOptions },
+  } as unknown as LockClientOptions['connection']);
+  await expect(started).rejects.toMatchObject({
+    code: 'LOCK_CONFIG',
+    message: expect.stringContaining('credentials returned a login whose password is'),
   });
 });

@@ -182,34 +182,30 @@ describe('a shared hold that has ended in Redis', () => {
   });
 });
 
-describe('permits that pass on', () => {
-  it('are no more than the releasing holder had', async () => {
-    const service = await bench.service(LONG);
-    const two = { permits: 2, units: 2 } as const;
-    const first = await service.acquire('s', two);
-    const waiting = service.acquire('s', two);
-    await bench.untilWaiting('s', 1);
-    await first.releaseUnits(1);
-    await first.release();
-    const handle = await waiting;
-    // Redis has given it both permits.
-    expect(await service.tryAcquire('s', { permits: 2 })).toBeNull();
-    await handle.release();
-    await bench.untilNothingIsLeft();
-  });
+it('permits that pass on are no more than the releasing holder had', async () => {
+  const service = await bench.service(LONG);
+  const two = { permits: 2, units: 2 } as const;
+  const first = await service.acquire('s', two);
+  const waiting = service.acquire('s', two);
+  await bench.untilWaiting('s', 1);
+  await first.releaseUnits(1);
+  await first.release();
+  const handle = await waiting;
+  // Redis has given it both permits.
+  expect(await service.tryAcquire('s', { permits: 2 })).toBeNull();
+  await handle.release();
+  await bench.untilNothingIsLeft();
 });
 
-describe('keys with unusual names', () => {
-  it('are not taken for the permits of another key', async () => {
-    const [holder, service] = await bench.serviceList(2, LONG);
-    const locks = await Promise.all([holder!.acquire('1/5 s'), holder!.getSemaphore('s', { permits: 5 }).acquire(5)]);
-    const reading = service!.acquire('1/5 s', READ);
-    await bench.untilWaiting('1/5 s', 1);
-    const permit = service!.getSemaphore('s', { permits: 5 }).acquire();
-    await bench.untilWaiting('s', 1);
-    await releaseAll(locks);
-    await releaseAll(await Promise.all([reading, permit]));
-  });
+it('keys with unusual names are not taken for the permits of another key', async () => {
+  const [holder, service] = await bench.serviceList(2, LONG);
+  const locks = await Promise.all([holder!.acquire('1/5 s'), holder!.getSemaphore('s', { permits: 5 }).acquire(5)]);
+  const reading = service!.acquire('1/5 s', READ);
+  await bench.untilWaiting('1/5 s', 1);
+  const permit = service!.getSemaphore('s', { permits: 5 }).acquire();
+  await bench.untilWaiting('s', 1);
+  await releaseAll(locks);
+  await releaseAll(await Promise.all([reading, permit]));
 });
 
 describe('several keys', () => {
@@ -239,59 +235,53 @@ describe('several keys', () => {
   });
 });
 
-describe('a caller that shares a grant with one of a short lease', () => {
-  it('gets its own lease at once', async () => {
-    const [holder, service] = await bench.serviceList(2);
-    const writer = await holder!.acquire('a');
-    const short = service!.acquire('a', { ...READ, expire: 300 });
-    const long = service!.acquire('a', READ);
-    await bench.untilWaiting('a', 1);
-    await writer.release();
-    const handle = await long;
-    await eventually(() => handle.remainingTime() > 2_000, { within: 50 });
-    await releaseAll([await short, handle]);
-  });
+it('a caller that shares a grant with one of a short lease gets its own lease at once', async () => {
+  const [holder, service] = await bench.serviceList(2);
+  const writer = await holder!.acquire('a');
+  const short = service!.acquire('a', { ...READ, expire: 300 });
+  const long = service!.acquire('a', READ);
+  await bench.untilWaiting('a', 1);
+  await writer.release();
+  const handle = await long;
+  await eventually(() => handle.remainingTime() > 2_000, { within: 50 });
+  await releaseAll([await short, handle]);
 });
 
-describe('inspect', () => {
-  it('shows the token of each caller that shares permits', async () => {
-    const [holder, service] = await bench.serviceList(2, LONG);
-    const all = await holder!.acquire('a', { permits: 2, units: 2 });
-    const waiting = [1, 2, 3].map(() => service!.acquire('a', { permits: 2 }));
-    await bench.untilWaiting('a', 1);
-    await all.release();
-    const handles = await Promise.all(waiting.slice(0, 2));
-    const tokens = async (): Promise<number[]> =>
-      (await service!.inspect('a'))!.holders.map(({ fencingToken }) => fencingToken).sort();
-    const tokensOf = (...held: LockHandle[]): number[] => held.map(({ fencingToken }) => fencingToken).sort();
-    expect(await tokens()).toEqual(tokensOf(...handles));
-    await handles[0]!.release();
-    const third = await waiting[2]!;
-    expect(await tokens()).toEqual(tokensOf(handles[1]!, third));
-    await handles[1]!.release();
-    expect(await tokens()).toEqual(tokensOf(third));
-    await third.release();
-  });
+it('inspect shows the token of each caller that shares permits', async () => {
+  const [holder, service] = await bench.serviceList(2, LONG);
+  const all = await holder!.acquire('a', { permits: 2, units: 2 });
+  const waiting = [1, 2, 3].map(() => service!.acquire('a', { permits: 2 }));
+  await bench.untilWaiting('a', 1);
+  await all.release();
+  const handles = await Promise.all(waiting.slice(0, 2));
+  const tokens = async (): Promise<number[]> =>
+    (await service!.inspect('a'))!.holders.map(({ fencingToken }) => fencingToken).sort();
+  const tokensOf = (...held: LockHandle[]): number[] => held.map(({ fencingToken }) => fencingToken).sort();
+  expect(await tokens()).toEqual(tokensOf(...handles));
+  await handles[0]!.release();
+  const third = await waiting[2]!;
+  expect(await tokens()).toEqual(tokensOf(handles[1]!, third));
+  await handles[1]!.release();
+  expect(await tokens()).toEqual(tokensOf(third));
+  await third.release();
 });
 
-describe('readers that were granted before a fair caller', () => {
-  it('let no other reader of their process overtake it', async () => {
-    const [holder, readers, fair] = await bench.serviceList(3, LONG);
-    const writer = await holder!.acquire('a');
-    const reading = readers!.acquire('a', READ);
-    await bench.untilWaiting('a', 1);
-    const waiting = fair!.acquire('a', { fair: true });
-    await bench.untilWaiting('a', 2);
-    await writer.release();
-    const first = await reading;
-    await readers!.inspect('a');
-    const late = readers!.acquire('a', READ);
-    await bench.untilWaiting('a', 2);
-    await first.release();
-    const handle = await waiting;
-    await handle.release();
-    expect((await late).fencingToken).toBeGreaterThan(handle.fencingToken);
-    await (await late).release();
-    await bench.untilNothingIsLeft();
-  });
+it('readers that were granted before a fair caller let no other reader of their process overtake it', async () => {
+  const [holder, readers, fair] = await bench.serviceList(3, LONG);
+  const writer = await holder!.acquire('a');
+  const reading = readers!.acquire('a', READ);
+  await bench.untilWaiting('a', 1);
+  const waiting = fair!.acquire('a', { fair: true });
+  await bench.untilWaiting('a', 2);
+  await writer.release();
+  const first = await reading;
+  await readers!.inspect('a');
+  const late = readers!.acquire('a', READ);
+  await bench.untilWaiting('a', 2);
+  await first.release();
+  const handle = await waiting;
+  await handle.release();
+  expect((await late).fencingToken).toBeGreaterThan(handle.fencingToken);
+  await (await late).release();
+  await bench.untilNothingIsLeft();
 });

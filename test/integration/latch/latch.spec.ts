@@ -54,22 +54,20 @@ describe('a count-down latch', () => {
   });
 });
 
-describe('a latch at shutdown', () => {
-  it('ends all waits with an error, and refuses new ones', async () => {
-    const service = await bench.service();
-    const latch = service.getCountDownLatch('a');
-    await latch.trySetCount(2);
-    const waiting = timed(() => latch.await({ waitTimeout: Infinity }));
-    await untilRegistered(1);
-    service.stopWaiting();
-    expect((await waiting).error).toMatchObject({
-      code: 'LOCK_STORE',
-      message: expect.stringMatching(/shutting down/),
-    });
-    expect((await timed(() => latch.await())).error).toMatchObject({ code: 'LOCK_STORE' });
-    // Requests are still in flight then, and their effects count.
-    expect(await latch.countDown()).toBe(1);
+it('a latch at shutdown ends all waits with an error, and refuses new ones', async () => {
+  const service = await bench.service();
+  const latch = service.getCountDownLatch('a');
+  await latch.trySetCount(2);
+  const waiting = timed(() => latch.await({ waitTimeout: Infinity }));
+  await untilRegistered(1);
+  service.stopWaiting();
+  expect((await waiting).error).toMatchObject({
+    code: 'LOCK_STORE',
+    message: expect.stringMatching(/shutting down/),
   });
+  expect((await timed(() => latch.await())).error).toMatchObject({ code: 'LOCK_STORE' });
+  // Requests are still in flight then, and their effects count.
+  expect(await latch.countDown()).toBe(1);
 });
 
 describe('a latch and a failing Redis', () => {

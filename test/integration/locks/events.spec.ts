@@ -211,15 +211,13 @@ describe('inspect', () => {
   });
 });
 
-describe('connections', () => {
-  it('have the label as their name, unless the options of ioredis name them', async () => {
-    const names = async (): Promise<string[]> =>
-      [...String(await bench.redis.admin.client('LIST')).matchAll(/ name=(\S+) /g)].map(([, name]) => name!);
-    await bench.service({ label: 'orders:1' });
-    const { hostname: host, port } = new URL(bench.redis.url);
-    await bench.service({ label: 'orders:2', connection: { host, port: Number(port), connectionName: 'mine' } });
-    expect((await names()).sort()).toEqual(['mine', 'mine', 'orders:1', 'orders:1']);
-  });
+it('connections have the label as their name, unless the options of ioredis name them', async () => {
+  const names = async (): Promise<string[]> =>
+    [...String(await bench.redis.admin.client('LIST')).matchAll(/ name=(\S+) /g)].map(([, name]) => name!);
+  await bench.service({ label: 'orders:1' });
+  const { hostname: host, port } = new URL(bench.redis.url);
+  await bench.service({ label: 'orders:2', connection: { host, port: Number(port), connectionName: 'mine' } });
+  expect((await names()).sort()).toEqual(['mine', 'mine', 'orders:1', 'orders:1']);
 });
 
 describe('events of several processes', () => {

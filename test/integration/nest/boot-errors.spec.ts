@@ -54,33 +54,31 @@ it.each([
   expect(first).toContain('boot-errors.spec');
 });
 
-describe('a lock that cannot be used stops the application when its class is defined', () => {
-  it.each([
-    ['key missing', {}, [SITE, 'key is undefined; write', "key: 'stock:#{#order.sku}'"]],
-    ['no key among several', { key: ['a', undefined] }, [SITE, 'key[1] is undefined']],
-    ['an empty list of keys', { key: [] }, [SITE, 'key is an empty array; write']],
-    ['no options', undefined, [SITE, 'takes an object of options']],
-    ['no option at all', { key: 'a', quorum: 3 }, ['no option "quorum"', 'the options are key, expire']],
-    ['lease too short', { key: 'a', expire: '10ms' }, ['expire is too short', 'at least 50 ms']],
-    ['lease endless', { key: 'a', expire: Infinity }, ['expire is endless: write 0']],
-    [
-      'onUnavailable',
-      { key: 'a', onUnavailable: 'ignore' },
-      ["onUnavailable is \"ignore\"; write 'throw', 'skip' or a function"],
-    ],
-    ['condition', { key: 'a', condition: true }, ['condition is true; write a function']],
-    ['returns', { key: 'a', returns: 'stream' }, [`returns is "stream"; write 'promise' or 'observable'`]],
-    ['an unknown kind', { key: 'a', kind: 'shared' }, ["write 'exclusive', 'read' or 'write'"]],
-    ['a kind without a text', { key: 'a', kind: Object.create(null) }, ["kind is an object; write 'exclusive'"]],
-    ["kind: 'fair'", { key: 'a', kind: 'fair' }, ['fair: true']],
-    ['no permits', { key: 'a', permits: 0 }, ['permits']],
-    ['fair as a text', { key: 'a', fair: 'yes' }, ['fair']],
-    ['a list with an empty key', { key: ['a', ''] }, ['key']],
-    ['replicas without min', { key: 'a', replicas: {} }, ['replicas.min']],
-    ['replicas of none', { key: 'a', replicas: { min: 0 } }, ['replicas.min']],
-  ])('%s', (_what, options, parts) => {
-    for (const part of parts) expect(define(options)).toThrow(part);
-  });
+it.each([
+  ['key missing', {}, [SITE, 'key is undefined; write', "key: 'stock:#{#order.sku}'"]],
+  ['no key among several', { key: ['a', undefined] }, [SITE, 'key[1] is undefined']],
+  ['an empty list of keys', { key: [] }, [SITE, 'key is an empty array; write']],
+  ['no options', undefined, [SITE, 'takes an object of options']],
+  ['no option at all', { key: 'a', quorum: 3 }, ['no option "quorum"', 'the options are key, expire']],
+  ['lease too short', { key: 'a', expire: '10ms' }, ['expire is too short', 'at least 50 ms']],
+  ['lease endless', { key: 'a', expire: Infinity }, ['expire is endless: write 0']],
+  [
+    'onUnavailable',
+    { key: 'a', onUnavailable: 'ignore' },
+    ["onUnavailable is \"ignore\"; write 'throw', 'skip' or a function"],
+  ],
+  ['condition', { key: 'a', condition: true }, ['condition is true; write a function']],
+  ['returns', { key: 'a', returns: 'stream' }, [`returns is "stream"; write 'promise' or 'observable'`]],
+  ['an unknown kind', { key: 'a', kind: 'shared' }, ["write 'exclusive', 'read' or 'write'"]],
+  ['a kind without a text', { key: 'a', kind: Object.create(null) }, ["kind is an object; write 'exclusive'"]],
+  ["kind: 'fair'", { key: 'a', kind: 'fair' }, ['fair: true']],
+  ['no permits', { key: 'a', permits: 0 }, ['permits']],
+  ['fair as a text', { key: 'a', fair: 'yes' }, ['fair']],
+  ['a list with an empty key', { key: ['a', ''] }, ['key']],
+  ['replicas without min', { key: 'a', replicas: {} }, ['replicas.min']],
+  ['replicas of none', { key: 'a', replicas: { min: 0 } }, ['replicas.min']],
+])('a lock that cannot be used stops the application when its class is defined %s', (_what, options, parts) => {
+  for (const part of parts) expect(define(options)).toThrow(part);
 });
 
 describe('options of the module that cannot be used', () => {

@@ -145,13 +145,11 @@ describe('an RFencedLock', () => {
   });
 });
 
-describe('a name mapper', () => {
-  it('names the hash and all that is derived from it', async () => {
-    const locks = await bench.service({ protocol: redisson({ nameMapper: (key) => `shop:${key}` }) });
-    const lock = await locks.acquire('orders');
-    expect(await bench.redis.admin.keys('*')).toEqual(['shop:orders']);
-    await lock.release();
-  });
+it('a name mapper names the hash and all that is derived from it', async () => {
+  const locks = await bench.service({ protocol: redisson({ nameMapper: (key) => `shop:${key}` }) });
+  const lock = await locks.acquire('orders');
+  expect(await bench.redis.admin.keys('*')).toEqual(['shop:orders']);
+  await lock.release();
 });
 
 describe('a lost reply', () => {

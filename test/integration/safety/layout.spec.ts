@@ -96,18 +96,16 @@ describe.each([
   });
 });
 
-describe('a latch of another layout', () => {
-  it.each(LATCHES)('%s refuses it by its name, and changes nothing', async (_, call) => {
-    const content = ['layout', OTHER, 'count', 2, 'name', 'theirs', 'lifetime', 60_000];
-    await bench.redis.admin
-      .multi()
-      .hset(latch, ...content)
-      .pexpire(latch, 60_000)
-      .exec();
-    const before = await dump();
-    await expect(call()).rejects.toMatchObject(REFUSED);
-    expect(await dump()).toEqual(before);
-  });
+it.each(LATCHES)('a latch of another layout %s refuses it by its name, and changes nothing', async (_, call) => {
+  const content = ['layout', OTHER, 'count', 2, 'name', 'theirs', 'lifetime', 60_000];
+  await bench.redis.admin
+    .multi()
+    .hset(latch, ...content)
+    .pexpire(latch, 60_000)
+    .exec();
+  const before = await dump();
+  await expect(call()).rejects.toMatchObject(REFUSED);
+  expect(await dump()).toEqual(before);
 });
 
 it('a caller gets the error at once, and other keys of the prefix work', async () => {

@@ -291,12 +291,10 @@ describe('LockTesting without a module', () => {
   );
 });
 
-describe("store: 'memory'", () => {
-  it('accepts a connection that it does not use, so that a variable can switch', () => {
-    expect(() => RedisLockModule.forRoot({ store: 'memory', connection: undefined })).not.toThrow();
-    expect(() => RedisLockModule.forRoot({ store: 'redis', connection: undefined })).toThrow('connection is undefined');
-    expect(() => RedisLockModule.forRoot({ store: 'disk' as never })).toThrow("'redis', 'memory'");
-  });
+it("store: 'memory' accepts a connection that it does not use, so that a variable can switch", () => {
+  expect(() => RedisLockModule.forRoot({ store: 'memory', connection: undefined })).not.toThrow();
+  expect(() => RedisLockModule.forRoot({ store: 'redis', connection: undefined })).toThrow('connection is undefined');
+  expect(() => RedisLockModule.forRoot({ store: 'disk' as never })).toThrow("'redis', 'memory'");
 });
 
 const LIBRARY = new URL('../../../dist/esm/testing/index.js', import.meta.url).href;

@@ -24,20 +24,18 @@ describe('a text, cleaned of the login of a URL', () => {
   });
 });
 
-describe('a quoted value', () => {
-  it.each([
-    ['ann:s3cret@host:6379', '"***@host:6379"'],
-    ['ann:s3cret@host:6379/0', '"***@host:6379/0"'],
-    ['{"host":"h","password":"s3cret"}', '"{\\"host\\":\\"h\\",\\"password\\":\\"***\\"}"'],
-    ['{host:h,password:s3cret}', '"{host:h,password:***}"'],
-    ["{ passphrase: 's3cret s3cret' }", '"{ passphrase: \'***\' }"'],
-    ['password', '"password"'],
-    ['reset-password:42', '"reset-password:42"'],
-    ['{password}:42', '"{password}:42"'],
-    ['user:42@home', '"user:42@home"'],
-  ])('%s', (text, expected) => {
-    expect(quote(text)).toBe(expected);
-  });
+it.each([
+  ['ann:s3cret@host:6379', '"***@host:6379"'],
+  ['ann:s3cret@host:6379/0', '"***@host:6379/0"'],
+  ['{"host":"h","password":"s3cret"}', '"{\\"host\\":\\"h\\",\\"password\\":\\"***\\"}"'],
+  ['{host:h,password:s3cret}', '"{host:h,password:***}"'],
+  ["{ passphrase: 's3cret s3cret' }", '"{ passphrase: \'***\' }"'],
+  ['password', '"password"'],
+  ['reset-password:42', '"reset-password:42"'],
+  ['{password}:42', '"{password}:42"'],
+  ['user:42@home', '"user:42@home"'],
+])('a quoted value %s', (text, expected) => {
+  expect(quote(text)).toBe(expected);
 });
 
 describe('a text that may be a connection', () => {

@@ -6,16 +6,14 @@ const withGetter = Object.defineProperty(new Error('text'), 'message', {
   },
 });
 
-describe('messageOf', () => {
-  it.each<[string, unknown, string]>([
-    ['an error', new Error('text'), 'text'],
-    ['a text', 'text', 'text'],
-    ['undefined', undefined, 'undefined'],
-    ['a symbol', Symbol('s'), 'Symbol(s)'],
-    ['an error whose message is a symbol', Object.assign(new Error('text'), { message: Symbol('s') }), 'Symbol(s)'],
-    ['an object without a prototype', Object.create(null), 'an object'],
-    ['an error whose message throws', withGetter, 'an object (Error)'],
-  ])('has a text for %s', (_what, thrown, text) => {
-    expect(messageOf(thrown)).toBe(text);
-  });
+it.each<[string, unknown, string]>([
+  ['an error', new Error('text'), 'text'],
+  ['a text', 'text', 'text'],
+  ['undefined', undefined, 'undefined'],
+  ['a symbol', Symbol('s'), 'Symbol(s)'],
+  ['an error whose message is a symbol', Object.assign(new Error('text'), { message: Symbol('s') }), 'Symbol(s)'],
+  ['an object without a prototype', Object.create(null), 'an object'],
+  ['an error whose message throws', withGetter, 'an object (Error)'],
+])('messageOf has a text for %s', (_what, thrown, text) => {
+  expect(messageOf(thrown)).toBe(text);
 });

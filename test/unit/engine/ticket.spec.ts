@@ -298,13 +298,11 @@ describe('a ticket with a failing store', () => {
   });
 });
 
-describe('an inherited ticket', () => {
-  it('requests another lease at once, in its old place', async () => {
-    const { ticket, store, told } = await waiting();
-    ticket.inherit(TERMS, PLACES);
-    expect(store.acquires).toHaveLength(1);
-    ticket.inherit({ ...TERMS, lease: 2_000 }, PLACES);
-    expect(store.acquires[1]!.request).toMatchObject({ id: ID, lease: 2_000 });
-    expect(told).toEqual(['contended']);
-  });
+it('an inherited ticket requests another lease at once, in its old place', async () => {
+  const { ticket, store, told } = await waiting();
+  ticket.inherit(TERMS, PLACES);
+  expect(store.acquires).toHaveLength(1);
+  ticket.inherit({ ...TERMS, lease: 2_000 }, PLACES);
+  expect(store.acquires[1]!.request).toMatchObject({ id: ID, lease: 2_000 });
+  expect(told).toEqual(['contended']);
 });
