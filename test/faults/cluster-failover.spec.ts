@@ -1,10 +1,11 @@
 import { ClusterBench } from '../../lab/testbed/locks/cluster-bench.js';
 import { eventually } from '../../lab/testbed/wait/eventually.mjs';
-import { expectHandoff } from '../../lab/testbed/locks/handoff.js';
+import { expectHandoff } from '../../lab/testbed/locks/locks.js';
+import { lockError } from '../../lab/testbed/locks/lock-error.js';
 
 /** A replica takes over about a second after its master counts as failed. */
 const NODE_TIMEOUT = 1_000;
-const bench = new ClusterBench({ replicas: 1, nodeTimeout: NODE_TIMEOUT });
+const bench = new ClusterBench({ replicas: 1, nodeTimeout: NODE_TIMEOUT }, { leavesNothing: true });
 const OPTIONS = { renewedLease: '20s', commandTimeout: '2s' } as const;
 /** With leases of 20 s waiters ask by themselves after 3 s at the earliest: anything sooner came by other means. */
 const SOON = 2_500;
@@ -18,10 +19,8 @@ async function channelsOf(key: string): Promise<number> {
 describe('a master that is killed', () => {
   it('holders renew at its replica, which also serves waiters, and other slots are not affected', async () => {
     // An election that fails is repeated after four seconds.
-    const [one, other] = await bench.serviceList(2, { ...OPTIONS, commandTimeout: '20s' });
-    const lock = await one!.acquire('a');
-    const waiting = other!.acquire('a', { waitTimeout: '30s' });
-    await bench.untilWaiting('a', 1);
+    const [one, other] = await bench.pair({ ...OPTIONS, commandTimeout: '20s' });
+    const { lock, waiting } = await bench.contended(one, other, { waitTimeout: '30s' });
     const old = await bench.cluster.masterOf('a');
     const listening = await channelsOf('a');
     await old.replicated();
@@ -29,7 +28,7 @@ describe('a master that is killed', () => {
     const masters = await Promise.all(elsewhere.map((key) => bench.cluster.masterOf(key)));
     await old.kill();
     for (const [i, key] of elsewhere.entries()) {
-      if (masters[i] !== old) await (await one!.acquire(key)).release();
+      if (masters[i] !== old) await (await one.acquire(key)).release();
     }
     await eventually(async () => (await bench.cluster.masterOf('a')) !== old, { within: 15_000 });
     await eventually(
@@ -43,7 +42,6 @@ describe('a master that is killed', () => {
     expect(lock.isHeld).toBe(true);
     await eventually(async () => (await channelsOf('a')) === listening, { what: 'the subscriptions at the replica' });
     await expectHandoff(lock, waiting, SOON);
-    await bench.untilNothingIsLeft();
   });
 });
 
@@ -56,16 +54,12 @@ describe('replicas of a Cluster', () => {
       expect(await lock.release()).toBe(true);
     }
     const refused = service.acquire(keys[0]!, { replicas: { min: 2, timeout: 100 } });
-    await expect(refused).rejects.toMatchObject({
-      code: 'LOCK_STORE',
-      message: expect.stringContaining('1 of at least 2'),
-    });
-    await bench.untilNothingIsLeft();
+    await expect(refused).rejects.toEqual(lockError('LOCK_STORE', '1 of at least 2'));
   });
 
   it('with one replica, no caller gets a lock that a killed master has not replicated, and tokens grow', async () => {
     const [one, other, third] = await bench.serviceList(3, { ...OPTIONS, commandTimeout: '20s' });
-    const before = await one!.acquire('c', { replicas: { min: 1 } });
+    const before = await one.acquire('c', { replicas: { min: 1 } });
     expect(await before.release()).toBe(true);
     const old = await bench.cluster.masterOf('c');
     await old.replicated();
@@ -74,25 +68,24 @@ describe('replicas of a Cluster', () => {
     await replica.pause();
     await old.admin.call('CLIENT', 'KILL', 'TYPE', 'replica');
     const replicas = { min: 1, timeout: 300 };
-    await expect(one!.acquire('c', { replicas })).rejects.toMatchObject({ code: 'LOCK_STORE' });
+    await expect(one.acquire('c', { replicas })).rejects.toMatchObject({ code: 'LOCK_STORE' });
     // Without `replicas`, a caller considers its hold valid at once.
-    const unsafe = await other!.acquire('c');
+    const unsafe = await other.acquire('c');
     await old.kill();
     await replica.resume();
     await eventually(async () => (await bench.cluster.masterOf('c')) === replica, { within: 15_000 });
-    const next = await third!.acquire('c', { waitTimeout: '30s' });
+    const next = await third.acquire('c', { waitTimeout: '30s' });
     expect(unsafe.fencingToken).toBeGreaterThan(before.fencingToken);
     expect(next.fencingToken).toBeGreaterThan(unsafe.fencingToken);
     await eventually(() => unsafe.signal.aborted, { within: 10_000 });
     await next.verify();
     expect(await next.release()).toBe(true);
-    await bench.untilNothingIsLeft();
   });
 });
 
 it('a holder that sends nothing learns soon that the replica of a killed master lacks its hold', async () => {
-  const [holder, other] = await bench.serviceList(2, OPTIONS);
-  const bus = `lock:client:bus:${holder!.clientId}`;
+  const [holder, other] = await bench.pair(OPTIONS);
+  const bus = `lock:client:bus:${holder.clientId}`;
   const keys = await bench.cluster.keysOnAllMasters('f', 3);
   // Where the holder does not listen either.
   const isDeaf = async (name: string): Promise<boolean> => {
@@ -101,27 +94,26 @@ it('a holder that sends nothing learns soon that the replica of a killed master 
   };
   const deaf = await Promise.all(keys.map(isDeaf));
   // From now on it is connected to all masters.
-  for (const each of keys) await (await holder!.acquire(each)).release();
+  for (const each of keys) await (await holder.acquire(each)).release();
   const key = keys[deaf.indexOf(true)]!;
   const old = await bench.cluster.masterOf(key);
   await old.replicated();
   const replica = await bench.cluster.replicaOf(old);
   await replica.pause();
   await old.admin.call('CLIENT', 'KILL', 'TYPE', 'replica');
-  const lock = await holder!.acquire(key, { expire: '120s' });
+  const lock = await holder.acquire(key, { expire: '120s' });
   await old.kill();
   await replica.resume();
   await eventually(async () => (await bench.cluster.masterOf(key)) === replica, { within: 15_000 });
-  const next = await other!.acquire(key, { waitTimeout: '30s' });
+  const next = await other.acquire(key, { waitTimeout: '30s' });
   await eventually(() => lock.signal.aborted, { within: 10_000 });
   expect(lock.isHeld).toBe(false);
   expect(await next.release()).toBe(true);
-  await bench.untilNothingIsLeft();
 });
 
 it('a holder that sends nothing looks at its hold when a connection has ended', async () => {
   const [holder] = await bench.serviceList(1, OPTIONS);
-  const lock = await holder!.acquire('lone', { expire: '120s' });
+  const lock = await holder.acquire('lone', { expire: '120s' });
   const { admin } = await bench.cluster.masterOf('lone');
   await admin.call('FLUSHALL');
   await admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
@@ -132,7 +124,7 @@ it('a holder that sends nothing looks at its hold when a connection has ended', 
 describe.each(['FAILOVER', 'TAKEOVER'])('a master that hands over (CLUSTER FAILOVER, %s)', (how) => {
   it('holders keep their locks, and the new master serves waiters', async () => {
     const [one, ...others] = await bench.serviceList(3, OPTIONS);
-    const lock = await one!.acquire('a');
+    const lock = await one.acquire('a');
     const waiting = others.map((service) => service.run('a', async (held) => held.fencingToken));
     await bench.untilWaiting('a', 2);
     const old = await bench.cluster.masterOf('a');
@@ -148,6 +140,5 @@ describe.each(['FAILOVER', 'TAKEOVER'])('a master that hands over (CLUSTER FAILO
     expect(performance.now() - since).toBeLessThan(SOON);
     expect(tokens[0]).toBeGreaterThan(lock.fencingToken);
     expect(tokens[1]).toBeGreaterThan(lock.fencingToken);
-    await bench.untilNothingIsLeft();
   });
 });

@@ -3,10 +3,10 @@ import type { LockHandle } from '../../lib/service/handles/lock-handle.js';
 import type { LockService } from '../../lib/service/lock.service.js';
 import { shardChannel } from '../../lib/keys/redis-keys.js';
 import { eventually, throughout } from '../../lab/testbed/wait/eventually.mjs';
-import { useOf, redisKey, timed } from '../../lab/testbed/locks/fault-locks.js';
 import { idOf } from '../../lab/testbed/servers/cluster-nodes.mjs';
 import type { RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
 import { RunningTime } from '../../lab/testbed/wait/running-time.mjs';
+import { redisKey, timed, useOf } from '../../lab/testbed/locks/locks.js';
 
 const NODE_TIMEOUT = 2_000;
 const bench = new ClusterBench({ replicas: 1, nodeTimeout: NODE_TIMEOUT });
@@ -134,9 +134,7 @@ describe('a master of a Cluster that is frozen, replaced and thawed', () => {
   it('grants nothing to a waiter that has no command under way', async () => {
     // It asks again after 10 s.
     const [holder, other] = [await service(), await service({ grantTimeout: 10_000 })];
-    const held = await holder.acquire('a');
-    const waiting = other.acquire('a', { waitTimeout: '60s' });
-    await bench.untilWaiting('a', 1);
+    const { lock: held, waiting } = await bench.contended(holder, other, { waitTimeout: '60s' });
     const { old, lock, next, released } = await takeOver(held, waiting);
     await old.resume();
     await expectExcluded(lock, next);

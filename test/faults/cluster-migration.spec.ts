@@ -11,16 +11,16 @@ const SOON = 2_500;
 
 describe('a slot that moves to another master', () => {
   it('takes the hold along, which is renewed and released there', async () => {
-    const [one, other] = await bench.serviceList(2, OPTIONS);
-    const lock = await one!.acquire('a');
+    const [one, other] = await bench.pair(OPTIONS);
+    const lock = await one.acquire('a');
     const token = lock.fencingToken;
     await bench.cluster.migrate('a');
     // The first question after the move is sent on to the other master: longer than one try may take.
-    await expect(other!.acquire('a', { waitTimeout: 1_000 })).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
+    await expect(other.acquire('a', { waitTimeout: 1_000 })).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
     await throughout(OPTIONS.renewedLease + 300, () => lock.isHeld);
     await lock.verify();
     expect(await lock.release()).toBe(true);
-    const next = await other!.acquire('a');
+    const next = await other.acquire('a');
     expect(next.fencingToken).toBeGreaterThan(token);
     expect(await next.release()).toBe(true);
     await bench.untilNothingIsLeft();
@@ -49,18 +49,18 @@ describe('a slot that moves to another master', () => {
   });
 
   it('keeps locks that are handed over while other calls of the same process ask for their keys', async () => {
-    const [from, to] = await bench.serviceList(2, OPTIONS);
+    const [from, to] = await bench.pair(OPTIONS);
     const keys = Array.from({ length: 12 }, (_, i) => `${i}:{h}`);
-    const held = await Promise.all(keys.map((key) => from!.acquire(key, { expire: '30s' })));
+    const held = await Promise.all(keys.map((key) => from.acquire(key, { expire: '30s' })));
     let texts: Array<Promise<string>> = [];
     let waiting: Array<Promise<{ release(): Promise<boolean> }>> = [];
     await bench.cluster.migrate(keys[0]!, async () => {
       // Each script is refused for now, and sent again: the two of a key in any order.
       texts = held.map((lock) => lock.handOver('30s'));
-      waiting = keys.map((key) => from!.acquire(key, { waitTimeout: '20s' }));
+      waiting = keys.map((key) => from.acquire(key, { waitTimeout: '20s' }));
       await sleep(200);
     });
-    const adopted = await Promise.all(texts.map(async (text) => to!.adopt(await text)));
+    const adopted = await Promise.all(texts.map(async (text) => to.adopt(await text)));
     for (const lock of adopted) await lock.verify();
     expect(await Promise.all(adopted.map((lock) => lock.release()))).toEqual(keys.map(() => true));
     for (const next of await Promise.all(waiting)) expect(await next.release()).toBe(true);
@@ -99,7 +99,7 @@ describe('a slot that moves to another master', () => {
 
   it('keeps its waiters, which receive their grants from its new master', async () => {
     const [one, ...others] = await bench.serviceList(3);
-    const lock = await one!.acquire('c');
+    const lock = await one.acquire('c');
     const served: number[] = [];
     const waiting: Array<Promise<unknown>> = [];
     for (const [i, service] of others.entries()) {

@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { ClusterBench } from '../../lab/testbed/locks/cluster-bench.js';
 import { ClusterProxies } from '../../lab/testbed/proxies/cluster-proxies.js';
 import { eventually } from '../../lab/testbed/wait/eventually.mjs';
-import { redisKey, timed } from '../../lab/testbed/locks/fault-locks.js';
 import { playWithEachFault, playWithFault } from '../../lab/testbed/locks/lock-scenario.js';
+import { expectHandoff, redisKey, timed } from '../../lab/testbed/locks/locks.js';
 
 /** Scenarios that are played at once, each over proxies and on a key of its own. */
 const AT_ONCE = 10;
@@ -54,19 +54,18 @@ describe('a Cluster', () => {
     await bench.untilWaiting('a', 1);
     // Without its subscription, a waiter asks again after three seconds.
     expect(asked - subscribed).toBeLessThan(ROUND_TRIP + LATE_TIMER);
-    await lock.release();
-    await (await waiting).release();
+    await expectHandoff(lock, waiting);
   });
 
   it('leaves no lock behind for a call that fails while the master of its key is cut off for long', async () => {
     const TIMEOUT = 400;
     await using proxies = await ClusterProxies.start(bench.cluster);
     const [service] = await bench.serviceList(1, { connection: proxies.connection, commandTimeout: TIMEOUT });
-    await service!.run('a', () => undefined);
+    await service.run('a', () => undefined);
     const master = await bench.cluster.masterOf('a');
     const proxy = proxies.of(master);
     const { happened: executed } = proxy.cutAfterCommand({ names: ['evalsha'] });
-    const acquiring = timed(service!.acquire('a', { expire: '5m' }));
+    const acquiring = timed(service.acquire('a', { expire: '5m' }));
     await executed;
     proxy.disconnect();
     expect((await acquiring).error.code).toBe('LOCK_STORE');

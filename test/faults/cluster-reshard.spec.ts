@@ -76,13 +76,13 @@ async function subscriptions(): Promise<{ strayed: string[]; slots: Set<number> 
 
 it('a third of the slots moves while one client waits for 1 500 keys: only their channels and waiters follow', async () => {
   const { cluster } = bench;
-  const [holder, waiter] = await bench.serviceList(2, { commandTimeout: '10s' });
+  const [holder, waiter] = await bench.pair({ commandTimeout: '10s' });
   const keeper = await bench.service({ renewedLease: KEPT_LEASE, commandTimeout: '10s' });
   const time = new RunningTime();
   const keys = keysInOwnSlots('many', WAITED_FOR);
-  const holds = await Promise.all(keys.map((key) => holder!.acquire(key)));
+  const holds = await Promise.all(keys.map((key) => holder.acquire(key)));
   const handoffs = holds.map(
-    (hold) => new Handoff(hold.key, hold, waiter!.acquire(hold.key, { waitTimeout: Infinity }), time),
+    (hold) => new Handoff(hold.key, hold, waiter.acquire(hold.key, { waitTimeout: Infinity }), time),
   );
   const kept = await Promise.all(keysInOwnSlots('kept', KEPT).map((key) => keeper.acquire(key)));
   let placeless = keys;
@@ -136,6 +136,6 @@ it('a third of the slots moves while one client waits for 1 500 keys: only their
   // the subscription has followed.
   const isUsual = (line: string): boolean => /: (timeout|the message about a granted lock did not arrive)$/.test(line);
   expect(bench.lines.filter((line) => line.startsWith('error') && !isUsual(line))).toEqual([]);
-  await waiter!.close();
+  await waiter.close();
   await bench.untilNothingIsLeft();
 });

@@ -4,7 +4,7 @@ import type { AcquireOptions } from '../../lib/options/acquire-options.js';
 import { LockBench } from '../../lab/testbed/locks/locks.js';
 import { eventually } from '../../lab/testbed/wait/eventually.mjs';
 
-const bench = new LockBench();
+const bench = new LockBench({ leavesNothing: true });
 const PATIENT = { waitTimeout: '20s' } as const;
 
 /** A batch does not end by itself within a test. */
@@ -39,18 +39,17 @@ describe('a batch of waiters in one process', () => {
     // One to acquire, if no caller was behind the first; one after as many holders as localHandoffs says; one to
     // release it.
     expect(commands).toBe(3);
-    await bench.untilNothingIsLeft();
   });
 
   it('ends as soon as another client waits, however many tokens are left', async () => {
-    const [one, other] = await bench.serviceList(2, { localHandoffs: 16, localHandoffTime: '30s' });
+    const [one, other] = await bench.pair({ localHandoffs: 16, localHandoffTime: '30s' });
     const [served, came]: [string[], number[]] = [[], []];
     const pause = () => new Promise((resolve) => setTimeout(resolve, 20));
-    const visits = queueUp(one!, 60, async () => {
+    const visits = queueUp(one, 60, async () => {
       served.push('one');
       if (served.length === 25) {
-        visits.push(...queueUp(other!, 1, () => came.push(served.length)));
-        await eventually(async () => (await bench.waiters('a')).some((id) => id.startsWith(other!.clientId)));
+        visits.push(...queueUp(other, 1, () => came.push(served.length)));
+        await eventually(async () => (await bench.waiters('a')).some((id) => id.startsWith(other.clientId)));
       }
       await pause();
     });
@@ -59,7 +58,6 @@ describe('a batch of waiters in one process', () => {
     // The section that was under way, and a few more if the message arrived after its release; without a message all
     // 60.
     expect(came[0]).toBeLessThanOrEqual(35);
-    await bench.untilNothingIsLeft();
   });
 });
 
@@ -81,7 +79,6 @@ describe('a batch under faults', () => {
     const third = await service.acquire('a', { waitTimeout: 1_000 });
     service.events.subscribe(({ type }) => type === 'contended' && void third.release());
     expect(await (await service.acquire('a', { waitTimeout: 1_000 })).release()).toBe(true);
-    await bench.untilNothingIsLeft();
   });
 
   it.each<[string, (handle: LockHandle) => PromiseLike<unknown>]>([
@@ -98,7 +95,6 @@ describe('a batch under faults', () => {
     await second.verify();
     expect(await other.tryAcquire('a')).toBeNull();
     expect(await second.release()).toBe(true);
-    await bench.untilNothingIsLeft();
   });
 
   it('the owner of a handle is no other caller, even after the lock has passed to the next caller', async () => {

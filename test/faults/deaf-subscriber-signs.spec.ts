@@ -1,9 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startReplica } from '../../lab/testbed/locks/fault-setups.js';
+import { startReplica } from '../../lab/testbed/locks/replica-bench.js';
 import type { LockService } from '../../lib/service/lock.service.js';
 import { eventually } from '../../lab/testbed/wait/eventually.mjs';
-import { nothingLeftBehind } from '../../lab/testbed/locks/fault-locks.js';
-import { LockBench } from '../../lab/testbed/locks/locks.js';
+import { expectHandoff, LockBench } from '../../lab/testbed/locks/locks.js';
 import { startRedis, type RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
 import { type RespProxy, type ConnectionFilter } from '../../lab/testbed/proxies/resp-proxy.mjs';
 
@@ -11,7 +10,7 @@ const LISTENING: ConnectionFilter = ({ isSubscriber }) => isSubscriber;
 /** A subscriber that has been silent for so long would have been found out, in ms. */
 const LONGEST_SILENCE = 8_000;
 
-const bench = new LockBench();
+const bench = new LockBench({ leavesNothing: true });
 let proxy: RespProxy;
 beforeEach(async () => {
   proxy = await bench.proxy();
@@ -40,9 +39,7 @@ it('a waiter learns from the reply with its place that its channel has no subscr
   await eventually(() => isSubscribed(far), { within: 5_000 });
   expect(listening().at(-1)).toBeGreaterThan(before!);
   expect(reasons()[0]).toBe('the server sees no subscriber on the channel of this client');
-  expect(await lock.release()).toBe(true);
-  expect(await (await waiting).release()).toBe(true);
-  await nothingLeftBehind(bench.redis);
+  await expectHandoff(lock, waiting);
 });
 
 /** How often Redis has looked for subscribers. */
@@ -77,9 +74,7 @@ const ASKS_OFTEN = { renewedLease: 1_500, grantTimeout: 1_000 };
 
 it('a waiter learns from a grant that it finds by a retry that its messages do not arrive', async () => {
   const [near, far] = [await bench.service(), await bench.service({ connection: proxy.url, ...ASKS_OFTEN })];
-  const lock = await near.acquire('a');
-  const waiting = far.acquire('a');
-  await bench.untilWaiting('a', 1);
+  const { lock, waiting } = await bench.contended(near, far);
   proxy.goDeaf(LISTENING, { serverNotices: false });
   expect(await lock.release()).toBe(true);
   const next = await waiting;
@@ -87,15 +82,12 @@ it('a waiter learns from a grant that it finds by a retry that its messages do n
   await eventually(() => isSubscribed(far), { within: 5_000 });
   expect(reasons()).toEqual(['the message about a granted lock did not arrive']);
   expect(await next.release()).toBe(true);
-  await nothingLeftBehind(bench.redis);
 });
 
 it('a message that arrives after the reply is no sign of a dead subscription', async () => {
   const [near, far] = [await bench.service(), await bench.service({ connection: proxy.url, ...ASKS_OFTEN })];
   const before = listening();
-  const lock = await near.acquire('a');
-  const waiting = far.acquire('a');
-  await bench.untilWaiting('a', 1);
+  const { lock, waiting } = await bench.contended(near, far);
   proxy.holdReplies(LISTENING);
   expect(await lock.release()).toBe(true);
   const next = await waiting;
@@ -161,17 +153,13 @@ it('notices a subscription at a replica without INFO, and follows its address', 
   await eventually(async () => (await bench.redis.admin.pubsub('CHANNELS', 'lock:client:*')).length === 2, {
     within: 5_000,
   });
-  expect(await lock.release()).toBe(true);
-  expect(await (await waiting).release()).toBe(true);
-  await nothingLeftBehind(bench.redis);
+  await expectHandoff(lock, waiting);
 });
 
 it('grants the lock to a waiter whose subscription is killed repeatedly', async () => {
   const [one, other] = await bench.pair();
   for (let round = 0; round < 5; round++) {
-    const handle = await one.acquire('a');
-    const waiting = other.acquire('a');
-    await bench.untilWaiting('a', 1);
+    const { lock: handle, waiting } = await bench.contended(one, other);
     await bench.redis.admin.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
     // Wherever the new subscription stands by now: nowhere, half or whole.
     for (let turn = 0; turn < round * 3; turn++) await bench.redis.admin.ping();
@@ -182,7 +170,6 @@ it('grants the lock to a waiter whose subscription is killed repeatedly', async 
     expect(performance.now() - since).toBeLessThan(2_500);
     await next.release();
   }
-  await nothingLeftBehind(bench.redis);
 });
 
 it('does not queue without a subscription, and waits nevertheless', async () => {
@@ -197,5 +184,4 @@ it('does not queue without a subscription, and waits nevertheless', async () => 
   expect(handle.isHeld).toBe(false);
   expect(await next.release()).toBe(true);
   await proxy.accept();
-  await nothingLeftBehind(bench.redis);
 });

@@ -4,7 +4,6 @@ import type { LockService } from '../../lib/service/lock.service.js';
 import type { LockConnectionOption } from '../../lib/module/redis-lock.connection.js';
 import { ClusterProxies } from '../../lab/testbed/proxies/cluster-proxies.js';
 import { eventually } from '../../lab/testbed/wait/eventually.mjs';
-import { FaultLocks } from '../../lab/testbed/locks/fault-locks.js';
 import { AT_ONCE } from '../../lab/testbed/locks/locks.js';
 import { startRedisCluster } from '../../lab/testbed/servers/redis-cluster.mjs';
 import { startRedisSentinels } from '../../lab/testbed/servers/redis-sentinels.mjs';
@@ -12,6 +11,7 @@ import { startRedis } from '../../lab/testbed/servers/redis-server.mjs';
 import { RespProxy, type ConnectionFilter } from '../../lab/testbed/proxies/resp-proxy.mjs';
 import { overlapping } from '../../lab/testbed/wait/overlapping.js';
 import { RunningTime } from '../../lab/testbed/wait/running-time.mjs';
+import { LockServices } from '../../lab/testbed/locks/lock-services.js';
 
 const LISTENING: ConnectionFilter = ({ isSubscriber }) => isSubscriber;
 /** How long after a subscriber went deaf service is normal again. */
@@ -119,7 +119,7 @@ const untilServed = (takers: readonly Taker[], within: number): Promise<unknown>
 
 describe.each(Object.entries(topologies))('with %s', (_name, start) => {
   let topology: Topology;
-  const locks = new FaultLocks();
+  const locks = new LockServices();
   const open: RespProxy[] = [];
   beforeAll(async () => {
     topology = await start();
@@ -135,7 +135,7 @@ describe.each(Object.entries(topologies))('with %s', (_name, start) => {
   async function untilNormal(key: string, serverNotices: boolean): Promise<number> {
     const { connection, proxies } = await topology.far();
     open.push(...proxies);
-    const [near, far] = [await locks.start(topology.near), await locks.start(connection)];
+    const [near, far] = [await locks.start({ connection: topology.near }), await locks.start({ connection })];
     const takers = [new Taker(near, key), new Taker(far, key)];
     try {
       await untilServed(takers, 30_000);
@@ -161,7 +161,7 @@ describe.each(Object.entries(topologies))('with %s', (_name, start) => {
   async function expectTrueHealth(): Promise<void> {
     const { connection, proxies } = await topology.far();
     open.push(...proxies);
-    const far = await locks.start(connection);
+    const far = await locks.start({ connection });
     await eventually(async () => (await far.health()).subscribed);
     for (const proxy of proxies) {
       proxy.goDeaf(LISTENING, { serverNotices: false });

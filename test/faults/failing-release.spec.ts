@@ -1,10 +1,9 @@
 import { eventually } from '../../lab/testbed/wait/eventually.mjs';
-import { nothingLeftBehind, redisKey, timed } from '../../lab/testbed/locks/fault-locks.js';
-import { FaultBench } from '../../lab/testbed/locks/locks.js';
+import { LockBench, redisKey, timed } from '../../lab/testbed/locks/locks.js';
 import { type RespProxy } from '../../lab/testbed/proxies/resp-proxy.mjs';
 import { startLockWorker } from '../../lab/testbed/workers/lock-process.js';
 
-const bench = new FaultBench();
+const bench = new LockBench({ records: true });
 let proxy: RespProxy;
 beforeEach(async () => {
   proxy = await bench.proxy();
@@ -56,7 +55,7 @@ describe.each(failures)('a release that fails because %s', (reason, fail) => {
     proxy.heal();
     await proxy.accept();
     await bench.redis.admin.set(redisKey('state', 'a'), 'gone with its lease', 'PX', 1, 'XX');
-    await nothingLeftBehind(bench.redis);
+    await bench.untilNothingIsLeft();
     expect(bench.told('lost')).toEqual([]);
   });
 });
@@ -83,7 +82,7 @@ it('`run` rejects with the same error object that the task threw', async () => {
       .catch((error: unknown) => (caught = error));
     expect(caught).toBe(thrown);
   }
-  await nothingLeftBehind(bench.redis);
+  await bench.untilNothingIsLeft();
 });
 
 it('a task that fails after its lock was lost rejects with its own error', async () => {
@@ -94,7 +93,7 @@ it('a task that fails after its lock was lost rejects with its own error', async
     throw failure;
   };
   expect((await timed(service.run('a', task))).error).toBe(failure);
-  await nothingLeftBehind(bench.redis);
+  await bench.untilNothingIsLeft();
 });
 
 it('failing renewals cause no unhandled rejection and no uncaught exception', async () => {

@@ -2,7 +2,6 @@ import { inspect } from 'node:util';
 import type { LockHandle } from '../../lib/service/handles/lock-handle.js';
 import type { LockService } from '../../lib/service/lock.service.js';
 import { eventually } from '../../lab/testbed/wait/eventually.mjs';
-import { nothingLeftBehind } from '../../lab/testbed/locks/fault-locks.js';
 import { LockBench, record } from '../../lab/testbed/locks/locks.js';
 
 const bench = new LockBench();
@@ -14,8 +13,7 @@ async function warmUp(one: LockService, other: LockService): Promise<void> {
 }
 
 async function setUp(commandTimeout = 5_000) {
-  const proxy = await bench.proxy();
-  const from = await bench.service({ connection: proxy.url, renewedLease: 20_000, commandTimeout });
+  const { proxy, service: from } = await bench.proxied({ renewedLease: 20_000, commandTimeout });
   const to = await bench.service({ renewedLease: 20_000 });
   await warmUp(to, from);
   return { proxy, from, to };
@@ -31,7 +29,7 @@ describe('a handover while another call of the same process asks for the key', (
     const next = await waiting;
     expect(next.fencingToken).toBeGreaterThan(token);
     expect(await next.release()).toBe(true);
-    await nothingLeftBehind(bench.redis);
+    await bench.untilNothingIsLeft();
   }
 
   it('keeps the lock if the server does not know the script yet', async () => {

@@ -1,9 +1,10 @@
-import { startReplica } from '../../lab/testbed/locks/fault-setups.js';
+import { startReplica } from '../../lab/testbed/locks/replica-bench.js';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { eventually, throughout } from '../../lab/testbed/wait/eventually.mjs';
 import { LockBench, timed } from '../../lab/testbed/locks/locks.js';
 import type { RespProxy } from '../../lab/testbed/proxies/resp-proxy.mjs';
 import type { RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
+import { lockError } from '../../lab/testbed/locks/lock-error.js';
 
 const bench = new LockBench();
 const KEY = 'lock:latch:{a}';
@@ -89,11 +90,7 @@ describe('a latch and a failover', () => {
     const replicas = { min: 1, timeout: 200 };
     await replica.pause();
     const set = await timed(() => latch.trySetCount(2, { replicas }));
-    expect(set.error).toMatchObject({
-      code: 'LOCK_STORE',
-      key: 'a',
-      message: expect.stringMatching(/0 of at least 1/),
-    });
+    expect(set.error).toEqual(lockError('LOCK_STORE', /0 of at least 1/, { key: 'a' }));
     expect(await latch.getCount()).toBe(2);
     const counted = await timed(() => latch.countDown({ replicas }));
     expect(counted.error).toMatchObject({ code: 'LOCK_STORE', key: 'a' });
@@ -108,8 +105,7 @@ describe('a latch and a failover', () => {
 
 it('a count-down whose reply was lost counts once, however long the network is away', async () => {
   const commandTimeout = 400;
-  const proxy = await bench.proxy();
-  const service = await bench.service({ connection: proxy.url, commandTimeout });
+  const { proxy, service } = await bench.proxied({ commandTimeout });
   const near = (await bench.service()).getCountDownLatch('job');
   const far = service.getCountDownLatch('job');
   await near.trySetCount(1);

@@ -2,41 +2,35 @@ import { createHash } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { createClient } from 'redis';
 import type { LockHandle } from '../../lib/index.js';
-import { FaultLocks, timed } from '../../lab/testbed/locks/fault-locks.js';
 import { ScriptWalk } from '../../lab/testbed/locks/script-walk.mjs';
-import { RespProxy } from '../../lab/testbed/proxies/resp-proxy.mjs';
+import { RespProxy, type ProxyOptions } from '../../lab/testbed/proxies/resp-proxy.mjs';
 import { startRedis, type RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
 import { eventually } from '../../lab/testbed/wait/eventually.mjs';
 import { SCRIPTS } from '../../lib/store/redis/scripts.generated.js';
+import { expectHandoff, LockBench, timed } from '../../lab/testbed/locks/locks.js';
+import { lockError } from '../../lab/testbed/locks/lock-error.js';
 
 /** A waiter that hears no message retries within 3 s; another second for a busy machine. */
 const POLLED = 10_000;
 
-const locks = new FaultLocks();
-const ends: Array<() => Promise<void>> = [];
-afterEach(async () => {
-  await locks.closeAll();
-  for (const end of ends.splice(0).reverse()) await end();
-});
+const bench = new LockBench({ records: true });
 
-async function serverWithout(...commands: string[]): Promise<RedisServer> {
-  const server = await startRedis({ args: commands.flatMap((name) => ['--rename-command', name, '']) });
-  ends.push(() => server.stop());
-  return server;
-}
+const serverWithout = async (...commands: string[]): Promise<RedisServer> =>
+  bench.endLater(await startRedis({ args: commands.flatMap((name) => ['--rename-command', name, '']) }));
+
+/** A proxy that sends other commands in place of those that it gets. */
+const rewriting = async (rewrite: ProxyOptions['rewrite']): Promise<RespProxy> =>
+  bench.endLater(await RespProxy.start(bench.redis, { rewrite }));
 
 describe.each([['PUBSUB'], ['PUBLISH']])('a server without %s', (command) => {
   it('grants, renews and hands off locks; waiters poll where no message comes', async () => {
     const server = await serverWithout(command);
-    const [one, other] = [
-      await locks.start(server.url, { renewedLease: 900 }),
-      await locks.start(server.url, { renewedLease: 900 }),
-    ];
+    const [one, other] = await bench.pair({ connection: server.url, renewedLease: 900 });
     const free = await one.acquire('free');
     const holder = await one.acquire('k');
     const waiting = timed(other.acquire('k', { waitTimeout: '60s' }));
     await eventually(async () => (await one.inspect('k'))?.waiters.length === 1);
-    await eventually(() => locks.told('renewed').length >= 4);
+    await eventually(() => bench.told('renewed').length >= 4);
     expect(await holder.release()).toBe(true);
     const { value, ran } = await waiting;
     expect(ran).toBeLessThan(POLLED);
@@ -44,16 +38,12 @@ describe.each([['PUBSUB'], ['PUBLISH']])('a server without %s', (command) => {
     expect(await value!.release()).toBe(true);
     // The next waiter is in the process that has just released.
     const [first, second] = [await one.acquire('k'), one.acquire('k', { waitTimeout: '60s' })];
-    expect(await first.release()).toBe(true);
-    expect(await (await second).release()).toBe(true);
+    await expectHandoff(first, second);
     expect(await one.forceRelease('free')).toBe(true);
     await eventually(() => !free.isHeld, { within: 10_000 });
 
-    expect(locks.lines.filter(({ level }) => level === 'error')).toEqual([]);
-    const warnings = locks.lines.filter(
-      ({ level, text }) => level === 'warn' && text.includes(`lacks ${command} in scripts`),
-    );
-    expect(warnings).toHaveLength(2);
+    expect(bench.lines.filter((line) => line.startsWith('error'))).toEqual([]);
+    expect(bench.warnings.filter((text) => text.includes(`lacks ${command} in scripts`))).toHaveLength(2);
   });
 });
 
@@ -82,25 +72,20 @@ const sourceOf = new Map(Object.values(SCRIPTS).map(({ sha1, source }) => [sha1,
 
 /** A server that refuses keys that a script has not declared; `ran`: the hashes of the scripts that have run. */
 async function declaredOnly(): Promise<{ readonly port: number; readonly ran: ReadonlySet<string> }> {
-  const server = await serverWithout();
   const ran = new Set<string>();
-  const proxy = await RespProxy.start(server, {
-    rewrite: ({ name, args }) => {
-      const [script, ...rest] = args;
-      const source = name === 'evalsha' ? sourceOf.get(script!) : name === 'eval' ? script : undefined;
-      if (source === undefined) return undefined;
-      ran.add(createHash('sha1').update(source).digest('hex'));
-      return ['EVAL', DECLARED_ONLY + source, ...rest];
-    },
+  const { port } = await rewriting(({ name, args: [script, ...rest] }) => {
+    const source = name === 'evalsha' ? sourceOf.get(script!) : name === 'eval' ? script : undefined;
+    if (source === undefined) return undefined;
+    ran.add(createHash('sha1').update(source).digest('hex'));
+    return ['EVAL', DECLARED_ONLY + source, ...rest];
   });
-  ends.push(() => proxy.close());
-  return { port: proxy.port, ran };
+  return { port, ran };
 }
 
 it('every script uses declared keys only', async () => {
   const { port, ran } = await declaredOnly();
   const client = new Redis(port);
-  ends.push(async () => client.disconnect());
+  bench.endLater({ [Symbol.asyncDispose]: async () => client.disconnect() });
   const sizes = { holders: 100, waiters: 100, dead: 20 };
   await new ScriptWalk(client, sizes, (_label, call) => call()).run();
   const missed = Object.entries(SCRIPTS).filter(([, { sha1 }]) => !ran.has(sha1));
@@ -112,15 +97,15 @@ it('every script uses declared keys only', async () => {
 it('a server that permits declared keys only serves more than eight holds of a key', async () => {
   const { port } = await declaredOnly();
   const connection = { port };
-  const service = await locks.start(connection, { renewedLease: 900 });
-  const other = await locks.start(connection);
+  const service = await bench.service({ connection, renewedLease: 900 });
+  const other = await bench.service({ connection });
   const terms = { permits: 20, fair: true } as const;
   const handles: LockHandle[] = [];
   for (let i = 0; i < 20; i++) handles.push(await service.acquire('s', terms));
   expect(await other.tryAcquire('s', terms)).toBeNull();
   const waiting = other.acquire('s', { ...terms, waitTimeout: '30s' });
-  const before = locks.told('renewed').length;
-  await eventually(() => locks.told('renewed').length >= before + 20, { within: 20_000 });
+  const before = bench.told('renewed').length;
+  await eventually(() => bench.told('renewed').length >= before + 20, { within: 20_000 });
   for (const handle of handles) expect(await handle.release()).toBe(true);
   expect(await (await waiting).release()).toBe(true);
   const readers = await Promise.all(Array.from({ length: 12 }, () => other.acquire('r', { kind: 'read' })));
@@ -130,13 +115,11 @@ it('a server that permits declared keys only serves more than eight holds of a k
 
 describe('a proxy that answers scripts with "QUEUED", as a connection inside MULTI does', () => {
   it('grants and releases nothing, and every call settles with an error that says why', async () => {
-    const server = await serverWithout();
     let isQueued = false;
-    const proxy = await RespProxy.start(server, {
-      rewrite: ({ name }) => (isQueued && /^eval(sha)?$/.test(name) ? ['ECHO', 'QUEUED'] : undefined),
-    });
-    ends.push(() => proxy.close());
-    const [service, other] = [await locks.start({ port: proxy.port }), await locks.start(server.url)];
+    const { port } = await rewriting(({ name }) =>
+      isQueued && /^eval(sha)?$/.test(name) ? ['ECHO', 'QUEUED'] : undefined,
+    );
+    const [service, other] = [await bench.service({ connection: { port } }), await bench.service()];
     const held = await other.acquire('k');
     const own = await service.acquire('own');
     isQueued = true;
@@ -155,7 +138,7 @@ describe('a proxy that answers scripts with "QUEUED", as a connection inside MUL
     ];
     for (const call of calls) {
       const { error, ran } = await timed(call());
-      expect(error).toMatchObject({ code: 'LOCK_STORE', message: expect.stringContaining('answered with "QUEUED"') });
+      expect(error).toEqual(lockError('LOCK_STORE', 'answered with "QUEUED"'));
       expect(ran).toBeLessThan(POLLED);
     }
     await expect(own.release()).rejects.toMatchObject({ code: 'LOCK_STORE' });
@@ -166,23 +149,18 @@ describe('a proxy that answers scripts with "QUEUED", as a connection inside MUL
 });
 
 it('a refusal by the ACL inside a script, in the words of Valkey 9, names the missing permission', async () => {
-  const server = await serverWithout();
   const refusal =
     "ERR ACL failure in script: User default has no permissions to run the 'hset' command script: f, on @user_script:1.";
-  const proxy = await RespProxy.start(server, {
-    rewrite: ({ name, args }) =>
-      /^eval(sha)?$/.test(name) && args.includes('lock:state:{k}')
-        ? ['EVAL', `return redis.error_reply(ARGV[1])`, '0', refusal]
-        : undefined,
-  });
-  ends.push(() => proxy.close());
-  const service = await locks.start({ port: proxy.port });
+  const { port } = await rewriting(({ name, args }) =>
+    /^eval(sha)?$/.test(name) && args.includes('lock:state:{k}')
+      ? ['EVAL', `return redis.error_reply(ARGV[1])`, '0', refusal]
+      : undefined,
+  );
+  const service = await bench.service({ connection: { port } });
   const { error } = await timed(service.acquire('k'));
-  expect(error).toMatchObject({
-    code: 'LOCK_STORE',
-    message: expect.stringContaining('the Redis user lacks a permission that locks need'),
-    transient: false,
-  });
+  expect(error).toEqual(
+    lockError('LOCK_STORE', 'the Redis user lacks a permission that locks need', { transient: false }),
+  );
 });
 
 it.each([
@@ -190,7 +168,10 @@ it.each([
   ['node-redis', (url: string) => createClient({ url })],
 ])('a server without HELLO and CLIENT serves locks: %s', async (_client, connect) => {
   const { url } = await serverWithout('HELLO', 'CLIENT');
-  const [one, other] = [await locks.start(connect(url)), await locks.start(connect(url))];
+  const [one, other] = [
+    await bench.service({ connection: connect(url) }),
+    await bench.service({ connection: connect(url) }),
+  ];
   const holder = await one.acquire('a');
   const waiting = timed(other.acquire('a'));
   await eventually(async () => (await one.inspect('a'))?.waiters.length === 1);
@@ -200,36 +181,27 @@ it.each([
   expect(await value!.release()).toBe(true);
 });
 
-it.each(['EVALSHA', 'TIME', 'ZREVRANGE'])(
-  'a server without %s, which locks need: the start says so',
-  async (command) => {
-    const server = await serverWithout(command);
-    const { error } = await timed(locks.start(server.url));
-    expect(error).toMatchObject({
-      code: 'LOCK_STORE',
-      message: expect.stringMatching(
-        /this server lacks a command that locks need: npx nestjs-redis-locks doctor names it/,
-      ),
+it.each(['EVALSHA', 'TIME', 'ZREVRANGE'])('a server without %s, which locks need, is refused', async (command) => {
+  const server = await serverWithout(command);
+  const { error } = await timed(bench.service({ connection: server.url }));
+  expect(error).toEqual(
+    lockError('LOCK_STORE', /this server lacks a command that locks need: npx nestjs-redis-locks doctor names it/, {
       transient: false,
-    });
-    expect(error.message).toMatch(new RegExp(`unknown command.*${command}|the script called ${command}`, 'i'));
-  },
-);
+    }),
+  );
+  expect(error.message).toMatch(new RegExp(`unknown command.*${command}|the script called ${command}`, 'i'));
+});
 
 it('a server that is loading its data is asked again soon, not after its own estimate', async () => {
-  const server = await serverWithout();
   const asked = new Set<number>();
   // To the first question of each connection it says that it still loads its data.
-  const proxy = await RespProxy.start(server, {
-    rewrite: ({ name, connection }) => {
-      if (name !== 'info' || asked.has(connection)) return undefined;
-      asked.add(connection);
-      return ['ECHO', 'loading:1\r\nloading_eta_seconds:5\r\n'];
-    },
+  const { url } = await rewriting(({ name, connection }) => {
+    if (name !== 'info' || asked.has(connection)) return undefined;
+    asked.add(connection);
+    return ['ECHO', 'loading:1\r\nloading_eta_seconds:5\r\n'];
   });
-  ends.push(() => proxy.close());
   const since = performance.now();
-  const service = await locks.start(proxy.url);
+  const service = await bench.service({ connection: url });
   expect(await (await service.acquire('a')).release()).toBe(true);
   expect(asked.size).toBeGreaterThan(0);
   expect(performance.now() - since).toBeLessThan(4_500);

@@ -4,7 +4,7 @@ const WAITERS = 10_000;
 const bench = new LockBench();
 
 it('10 000 waiters for one key in one process need one place and one subscription, and are served in order without a warning', async () => {
-  const [service, other] = await bench.serviceList(2);
+  const [service, other] = await bench.pair();
   const warnings: Error[] = [];
   const warned = (warning: Error): void => void warnings.push(warning);
   process.on('warning', warned);
@@ -15,11 +15,11 @@ it('10 000 waiters for one key in one process need one place and one subscriptio
         .trim()
         .split('\n').length;
     const before = await connections();
-    const lock = await other!.acquire('a');
+    const lock = await other.acquire('a');
     const served: number[] = [];
     let inside = 0;
     const waiting = Array.from({ length: WAITERS }, (_, i) =>
-      service!.run(
+      service.run(
         'a',
         async () => {
           expect(++inside).toBe(1);
@@ -47,12 +47,12 @@ it('10 000 waiters for one key in one process need one place and one subscriptio
 it('fair waiters of one client are all served after Redis has lost its data, while no connection fails', async () => {
   // More than ask often.
   const FAIR = 40;
-  const [service, other] = await bench.serviceList(2);
-  const lock = await other!.acquire('a');
+  const [service, other] = await bench.pair();
+  const lock = await other.acquire('a');
   const served = new Set<number>();
   let inside = 0;
   const waiting = Array.from({ length: FAIR }, (_, i) =>
-    service!.run(
+    service.run(
       'a',
       async () => {
         expect(++inside).toBe(1);

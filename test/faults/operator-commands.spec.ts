@@ -14,8 +14,7 @@ const runs = (name: ScriptName): CommandSelector => ({
 
 /** An operator behind a proxy, and two others; the server knows the scripts. */
 async function setUp(commandTimeout = 5_000) {
-  const proxy = await bench.proxy();
-  const operator = await bench.service({ connection: proxy.url, commandTimeout });
+  const { proxy, service: operator } = await bench.proxied({ commandTimeout });
   const [one, other] = await bench.pair();
   await one.forceRelease('warm');
   await one.getSemaphore('warm', { permits: 1 }).setPermits(1);
@@ -25,9 +24,7 @@ async function setUp(commandTimeout = 5_000) {
 
 it('forceRelease ends no later hold if it is sent again after a lost reply', async () => {
   const { proxy, operator, one, other } = await setUp();
-  const first = await one.acquire('a');
-  const waiting = other.acquire('a');
-  await bench.untilWaiting('a', 1);
+  const { lock: first, waiting } = await bench.contended(one, other);
   const executed = proxy.cutAfterCommand(runs('forceRelease'));
   proxy.refuse();
   const releasing = operator.forceRelease('a');

@@ -1,12 +1,12 @@
-import { abortOf, nothingLeftBehind, timed } from '../../lab/testbed/locks/fault-locks.js';
-import { FaultBench } from '../../lab/testbed/locks/locks.js';
+import { abortOf, expectHandoff, LockBench, timed } from '../../lab/testbed/locks/locks.js';
 import { eventually } from '../../lab/testbed/wait/eventually.mjs';
 import type { ServerAddress } from '../../lib/store/redis/line.js';
+import { lockError } from '../../lab/testbed/locks/lock-error.js';
 
 const BOUND = 500;
 const LATE = 1_500;
 
-const bench = new FaultBench();
+const bench = new LockBench({ records: true });
 
 it('fails with LockStoreError within its limit while Redis is down, and works again once it is back', async () => {
   const one = await bench.service({ commandTimeout: BOUND, renewedLease: 900 });
@@ -65,7 +65,7 @@ it('fails with LockStoreError within its limit while Redis is down, and works ag
   // The data are gone, and the next question says so.
   expect(await held.release()).toBe(false);
   expect((await timed(fixed.verify())).error).toMatchObject({ code: 'LOCK_LOST' });
-  await nothingLeftBehind(bench.redis);
+  await bench.untilNothingIsLeft();
 });
 
 it('starts without Redis: the start fails within its limit, and locks work once Redis is up', async () => {
@@ -79,8 +79,7 @@ it('starts without Redis: the start fails within its limit, and locks work once 
   const handle = await eventually(() => service.acquire('a', { waitTimeout: 5_000 }));
   const waiting = service.acquire('a', { owner: 'another', waitTimeout: 5_000 });
   await eventually(() => bench.told('contended').length > 0);
-  await handle.release();
-  await (await waiting).release();
+  await expectHandoff(handle, waiting);
 });
 
 it.each([
@@ -133,5 +132,5 @@ it('a command that waits for the next connect ends when its client closes', asyn
   await bench.redis.kill();
   await eventually(() => bench.lines.some((line) => line.startsWith('error')));
   await service.close();
-  expect((await answer).error).toMatchObject({ code: 'LOCK_STORE', message: expect.stringContaining('has shut down') });
+  expect((await answer).error).toEqual(lockError('LOCK_STORE', 'has shut down'));
 });

@@ -16,11 +16,11 @@ const ENDS: CommandSelector = {
 async function setUp(commandTimeout: number) {
   const proxies = await Promise.all(bench.masters.map(async (master) => bench.endLater(await RespProxy.start(master))));
   const operator = await bench.service({ connection: proxies.map(({ url }) => url), commandTimeout });
-  const [one, other] = await bench.serviceList(2);
-  const warm = await one!.acquire('warm');
+  const [one, other] = await bench.pair();
+  const warm = await one.acquire('warm');
   await operator.forceRelease('warm');
   await eventually(() => warm.signal.aborted);
-  return { proxies, operator, one: one!, other: other! };
+  return { proxies, operator, one: one, other: other };
 }
 
 it('a forced release whose replies are lost ends no later hold when it is sent again', async () => {

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { RedlockBench } from '../integration/redlock/support.js';
 import { eventually } from '../../lab/testbed/wait/eventually.mjs';
-import { redisKey } from '../../lab/testbed/locks/fault-locks.js';
+import { expectHandoff, redisKey } from '../../lab/testbed/locks/locks.js';
+import { lockError } from '../../lab/testbed/locks/lock-error.js';
 
 const bench = new RedlockBench(3);
 
@@ -21,10 +22,7 @@ it('Redlock over three masters works with one master whose memory is full, and r
     const refused = service.acquire('b').catch((error: unknown) => error);
     await eventually(() => bench.masters[2]!.admin.exists(redisKey('state', 'b')));
     await Promise.all(full.map((master) => master.resume()));
-    expect(await refused).toMatchObject({
-      code: 'LOCK_STORE',
-      message: expect.stringMatching(/1 of 3 masters answered.*out of memory/),
-    });
+    expect(await refused).toEqual(lockError('LOCK_STORE', /1 of 3 masters answered.*out of memory/));
   } finally {
     for (const { admin } of bench.masters) await admin.config('SET', 'maxmemory', '0');
   }
@@ -71,17 +69,14 @@ it('a lock that was requested from a master that went down, and released, is not
 });
 
 it('waiters send no more requests if one master is frozen', async () => {
-  const [one, other] = await bench.serviceList(2, { commandTimeout: 5_000, grantTimeout: 300 });
-  const lock = await one!.acquire('a');
-  const waiting = other!.acquire('a', { waitTimeout: 20_000 });
-  await bench.untilWaiting('a', 1);
+  const [one, other] = await bench.pair({ commandTimeout: 5_000, grantTimeout: 300 });
+  const { lock, waiting } = await bench.contended(one, other, { waitTimeout: 20_000 });
   await bench.masters[2]!.pause();
   await sleep(500);
   await bench.masters[0]!.resetCommandStats();
   await sleep(2_000);
   const { evalsha = 0 } = await bench.masters[0]!.commandStats();
   await bench.masters[2]!.resume();
-  await lock.release();
-  await (await waiting).release();
+  await expectHandoff(lock, waiting);
   expect(evalsha).toBeLessThan(40);
 });

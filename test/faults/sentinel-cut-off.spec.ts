@@ -1,21 +1,17 @@
 import type { LockService } from '../../lib/service/lock.service.js';
-import type { RedisSentinels } from '../../lab/testbed/servers/redis-sentinels.mjs';
+import { SentinelBench, trio } from '../../lab/testbed/locks/sentinel-bench.js';
 import { eventually } from '../../lab/testbed/wait/eventually.mjs';
-import { useSentinelTrio } from '../../lab/testbed/locks/fault-setups.js';
-import { FaultLocks, useOf, redisKey, timed } from '../../lab/testbed/locks/fault-locks.js';
 import type { RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
+import { redisKey, timed, useOf } from '../../lab/testbed/locks/locks.js';
 
 /** ms without an answer until the Sentinels take a server for dead. */
 const DOWN_AFTER = 2_000;
 /** From the fault until all is normal. Locks keep their state if nothing answers for that long. */
 const NORMAL = 5_000;
 
-const locks = new FaultLocks();
-let trio: RedisSentinels;
+const bench = new SentinelBench(trio(DOWN_AFTER));
 
-useSentinelTrio(locks, DOWN_AFTER, (started) => (trio = started));
-
-const first = (): RedisServer => trio.sentinels[0]!;
+const first = (): RedisServer => bench.sentinels.sentinels[0]!;
 const killConnections = ({ admin }: RedisServer): Promise<unknown> =>
   admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
 
@@ -29,8 +25,8 @@ async function uses(service: LockService, server: RedisServer, key: string): Pro
 }
 
 it('a master that crashes during a confirmation by replicas: their timeout covers the failover', async () => {
-  const service = await locks.start(trio.connection, { commandTimeout: '60s' });
-  const [old, replica] = [await trio.master(), await trio.replica()];
+  const service = await bench.service({ commandTimeout: '60s' });
+  const [old, replica] = [await bench.sentinels.master(), await bench.sentinels.replica()];
   await (await service.acquire('before', { replicas: { min: 1, timeout: '30s' } })).release();
   await replica.pause();
   const taking = timed(service.acquire('a', { expire: '5m', replicas: { min: 1, timeout: '2m' } }));
@@ -38,7 +34,7 @@ it('a master that crashes during a confirmation by replicas: their timeout cover
   // The replica has been sent it, and reads it when it resumes.
   await old.kill();
   await replica.resume();
-  await trio.untilMasterIsNot(old);
+  await bench.sentinels.untilMasterIsNot(old);
   // No replica follows the new master until the old one is back.
   await old.start();
   const { value: lock, error } = await taking;
@@ -49,16 +45,16 @@ it('a master that crashes during a confirmation by replicas: their timeout cover
 
 describe('with a first Sentinel that is cut off together with the old master', () => {
   it('clients that reach the others leave the old master, and new clients avoid it', async () => {
-    const { sentinels, name } = trio.connection;
+    const { sentinels, name } = bench.sentinels.connection;
     const services = [
-      await locks.start({ sentinels, name }),
-      await locks.start({ sentinels: [...sentinels].reverse(), name }),
+      await bench.service(),
+      await bench.service({ connection: { sentinels: [...sentinels].reverse(), name } }),
     ];
     for (const [i, service] of services.entries()) await useOf(service, `own-${i}`);
-    const old = await trio.master();
-    await trio.cutOff();
-    const master = await trio.untilMasterIsNot(old);
-    services.push(await locks.start({ sentinels, name }));
+    const old = await bench.sentinels.master();
+    await bench.sentinels.cutOff();
+    const master = await bench.sentinels.untilMasterIsNot(old);
+    services.push(await bench.service());
     for (const [i, service] of services.entries()) {
       await eventually(() => uses(service, master, `own-${i}`), {
         within: NORMAL,
@@ -72,7 +68,7 @@ describe('with a first Sentinel that is cut off together with the old master', (
       for (let times = 0; times < 20; times++) expect(await uses(service, master, `own-${i}`)).toBe(true);
     }
     // Nor if only the first Sentinel answers.
-    const others = trio.sentinels.slice(1);
+    const others = bench.sentinels.sentinels.slice(1);
     await Promise.all(others.map((sentinel) => sentinel.pause()));
     await Promise.all([old, master].map(killConnections));
     for (const [i, service] of services.entries()) {
@@ -89,15 +85,15 @@ describe('with a first Sentinel that is cut off together with the old master', (
   });
 
   it('a master that refuses writes because it lacks replicas makes a client ask the Sentinels again', async () => {
-    const { sentinels, name } = trio.connection;
-    const old = await trio.master();
+    const { sentinels, name } = bench.sentinels.connection;
+    const old = await bench.sentinels.master();
     // Deaf to the news: the connection that announces another master is cut.
-    const service = await locks.start({ sentinels, name, failoverDetector: false });
+    const service = await bench.service({ connection: { sentinels, name, failoverDetector: false } });
     await useOf(service, 'a');
     await old.admin.config('SET', 'min-replicas-to-write', '1');
     await old.admin.config('SET', 'min-replicas-max-lag', '1');
-    await trio.cutOff();
-    const master = await trio.untilMasterIsNot(old);
+    await bench.sentinels.cutOff();
+    const master = await bench.sentinels.untilMasterIsNot(old);
     await eventually(() => uses(service, master, 'a'), { within: NORMAL, every: 50, what: 'the new master' });
   });
 });

@@ -1,5 +1,4 @@
-import { nothingLeftBehind, timed } from '../../lab/testbed/locks/fault-locks.js';
-import { LockBench } from '../../lab/testbed/locks/locks.js';
+import { LockBench, timed } from '../../lab/testbed/locks/locks.js';
 
 /** However short the wait is, Redis has so many ms to answer. */
 const FIRST_ANSWER = 250;
@@ -108,7 +107,7 @@ it('while Redis is frozen a call for several keys ends on time, whichever reply 
     codes.add(error?.code ?? 'held');
     await value?.release();
     await held.release();
-    await nothingLeftBehind(bench.redis);
+    await bench.untilNothingIsLeft();
   }
   expect(codes).toContain('LOCK_STORE');
 });

@@ -1,9 +1,8 @@
-import { useReplica } from '../../lab/testbed/locks/fault-setups.js';
 import type { LockHandle } from '../../lib/service/handles/lock-handle.js';
 import { eventually } from '../../lab/testbed/wait/eventually.mjs';
-import { FaultLocks, nothingLeftBehind, redisKey, timed } from '../../lab/testbed/locks/fault-locks.js';
 import type { RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
-import type { RespProxy } from '../../lab/testbed/proxies/resp-proxy.mjs';
+import { ReplicaBench } from '../../lab/testbed/locks/replica-bench.js';
+import { redisKey, timed } from '../../lab/testbed/locks/locks.js';
 
 const LONG = 60_000;
 /** How many ms a question may be on its way, on a busy machine: a lease is counted from its sending by the client. */
@@ -12,18 +11,12 @@ const SLACK = 1_000;
 const IN_TURN = { localHandoffTime: 60_000 };
 const STATE = redisKey('state', 'a');
 
-let master: RedisServer;
-let replica: RedisServer;
-/** Stands for an address that leads to the current master. */
-let address: RespProxy;
-const locks = new FaultLocks();
-
-useReplica(locks, (...all) => ([master, replica, address] = all));
+const bench = new ReplicaBench({ records: true, leavesNothing: true });
 
 /** From now on the replica misses all writes. */
 async function cutReplicaOff(): Promise<void> {
-  await master.replicated();
-  await replica.admin.replicaof('NO', 'ONE');
+  await bench.master.replicated();
+  await bench.replica.admin.replicaof('NO', 'ONE');
 }
 
 /** The ms that are left of the only hold. The state itself may live longer. */
@@ -46,6 +39,7 @@ const validUntil = (lock: LockHandle): number => performance.now() + lock.remain
  * master, and the lock is valid for no longer than that.
  */
 async function failover(lock: LockHandle): Promise<void> {
+  const { master, replica, address } = bench;
   const promised = await leaseOf(master);
   expect(await leaseOf(replica)).toBeLessThan(promised - 2 * SLACK);
   await master.kill();
@@ -57,60 +51,50 @@ async function failover(lock: LockHandle): Promise<void> {
   });
   expect(lock.isHeld).toBe(true);
   expect(validUntil(lock)).toBeLessThanOrEqual(await leaseOf(replica));
-  expect(locks.told('lost')).toEqual([]);
-}
-
-async function giveBack(lock: LockHandle): Promise<void> {
-  expect(await lock.release()).toBe(true);
-  await nothingLeftBehind(replica);
+  expect(bench.told('lost')).toEqual([]);
 }
 
 describe('a replica that takes over without the last writes', () => {
   it('gets an extension that it missed', async () => {
-    const service = await locks.start(address.url);
+    const service = await bench.service();
     const lock = await service.acquire('a', { expire: '8s' });
     await cutReplicaOff();
     await lock.extend(LONG);
     await failover(lock);
-    await giveBack(lock);
+    expect(await lock.release()).toBe(true);
   });
 
   it('gets the full lease of a pushed grant', async () => {
-    const [one, other] = [
-      await locks.start(address.url),
-      await locks.start(address.url, { grantTimeout: 9_000, localHandoffs: 1 }),
-    ];
-    const first = await one.acquire('a');
-    const waiting = other.acquire('a', { expire: LONG, waitTimeout: '30s' });
-    await eventually(async () => (await master.admin.zcard(redisKey('queue', 'a'))) === 1);
+    const [one, other] = [await bench.service(), await bench.service({ grantTimeout: 9_000, localHandoffs: 1 })];
+    const { lock: first, waiting } = await bench.contended(one, other, { expire: LONG, waitTimeout: '30s' });
     await first.release();
     const lock = await waiting;
-    expect(await leftOf(master)).toBeLessThan(10_000);
+    expect(await leftOf(bench.master)).toBeLessThan(10_000);
     await cutReplicaOff();
-    await eventually(async () => (await leftOf(master)) > 10_000, { within: 6_000 });
+    await eventually(async () => (await leftOf(bench.master)) > 10_000, { within: 6_000 });
     await failover(lock);
-    await giveBack(lock);
+    expect(await lock.release()).toBe(true);
   });
 
   it('gets the fixed lease of a lock that was handed off within a batch', async () => {
-    const service = await locks.start(address.url, { ...IN_TURN, renewedLease: 12_000 });
+    const service = await bench.service({ ...IN_TURN, renewedLease: 12_000 });
     const first = await service.acquire('a');
     const waiting = service.acquire('a', { expire: LONG, waitTimeout: '30s' });
     await cutReplicaOff();
     await first.release();
     const lock = await waiting;
-    await eventually(async () => (await master.admin.pttl(STATE)) > 15_000);
+    await eventually(async () => (await bench.master.admin.pttl(STATE)) > 15_000);
     await failover(lock);
-    await giveBack(lock);
+    expect(await lock.release()).toBe(true);
   });
 
   it('makes the client report a lock as lost that it does not know', async () => {
-    const service = await locks.start(address.url);
+    const service = await bench.service();
     await cutReplicaOff();
     const lock = await service.acquire('a', { expire: LONG });
-    await master.kill();
-    address.leadTo(replica);
-    address.cutAll();
+    await bench.master.kill();
+    bench.address.leadTo(bench.replica);
+    bench.address.cutAll();
     await eventually(() => lock.signal.aborted, { within: 3_000 });
     expect(lock.isHeld).toBe(false);
     expect(await (await service.acquire('a', { waitTimeout: 0 })).release()).toBe(true);
@@ -120,47 +104,47 @@ describe('a replica that takes over without the last writes', () => {
 describe('a server with a shorter lease, on the same connection', () => {
   /** The server's state as it was, as after a failover behind a proxy that keeps the connections of its clients. */
   async function remembered(): Promise<() => Promise<void>> {
-    const dump = await master.admin.dumpBuffer(STATE);
-    const ends = performance.now() + (await master.admin.pttl(STATE));
+    const dump = await bench.master.admin.dumpBuffer(STATE);
+    const ends = performance.now() + (await bench.master.admin.pttl(STATE));
     return async () => {
-      await master.admin.restore(STATE, Math.ceil(ends - performance.now()), dump, 'REPLACE');
+      await bench.master.admin.restore(STATE, Math.ceil(ends - performance.now()), dump, 'REPLACE');
     };
   }
 
   it('lowers the validity at once, before the request for the rest', async () => {
-    const service = await locks.start(address.url);
+    const service = await bench.service();
     const lock = await service.acquire('a', { expire: '8s' });
     const forget = await remembered();
     await lock.extend(LONG);
     await forget();
-    address.refuse();
+    bench.address.refuse();
     // The second question asks for the rest.
-    const second = address.cutBeforeCommand({ nth: 2, names: ['evalsha'] });
+    const second = bench.address.cutBeforeCommand({ nth: 2, names: ['evalsha'] });
     const verified = timed(lock.verify());
     await second.happened;
     expect(lock.isHeld).toBe(true);
     expect(lock.remainingTime()).toBeLessThan(8_000);
-    await address.accept();
+    await bench.address.accept();
     await verified;
     await eventually(() => lock.remainingTime() > LONG / 2, { within: 3_000 });
-    expect(validUntil(lock)).toBeLessThanOrEqual(await leaseOf(master));
+    expect(validUntil(lock)).toBeLessThanOrEqual(await leaseOf(bench.master));
     expect(await lock.release()).toBe(true);
   });
 
   it('lowers the validity of the current batch member by a reply to the previous one', async () => {
-    const service = await locks.start(address.url, IN_TURN);
+    const service = await bench.service(IN_TURN);
     const lock = await service.acquire('a');
     const waiting = service.acquire('a', { waitTimeout: '30s' });
-    const [id, entry] = Object.entries(await master.admin.hgetall(STATE))[0]!;
-    address.holdRequests();
+    const [id, entry] = Object.entries(await bench.master.admin.hgetall(STATE))[0]!;
+    bench.address.holdRequests();
     const verified = timed(lock.verify());
     expect(await lock.release()).toBe(true);
     const next = await waiting;
-    const [seconds, micros] = (await master.admin.time()).map(Number) as [number, number];
+    const [seconds, micros] = (await bench.master.admin.time()).map(Number) as [number, number];
     const ends = seconds * 1_000 + Math.floor(micros / 1_000) + 4_000;
-    await master.admin.hset(STATE, id, entry.replace(/^(\S+ \w+) \d+ /, `$1 ${ends} `));
+    await bench.master.admin.hset(STATE, id, entry.replace(/^(\S+ \w+) \d+ /, `$1 ${ends} `));
     expect(validUntil(next) - performance.now()).toBeGreaterThan(20_000);
-    address.heal();
+    bench.address.heal();
     expect((await verified).error).toMatchObject({ code: 'LOCK_LOST' });
     await eventually(async () => validUntil(next) <= (await endOf(id)), {
       within: 3_000,
@@ -173,8 +157,8 @@ describe('a server with a shorter lease, on the same connection', () => {
   /** When a hold ends in the server, by `performance.now()`: not before that. */
   async function endOf(id: string): Promise<number> {
     const sent = performance.now();
-    const [seconds, micros] = (await master.admin.time()).map(Number) as [number, number];
-    const [, , ends] = (await master.admin.hget(STATE, id))!.split(' ');
+    const [seconds, micros] = (await bench.master.admin.time()).map(Number) as [number, number];
+    const [, , ends] = (await bench.master.admin.hget(STATE, id))!.split(' ');
     return sent + Number(ends) - (seconds * 1_000 + micros / 1_000);
   }
 });

@@ -1,5 +1,4 @@
-import { blockEventLoop, nothingLeftBehind } from '../../lab/testbed/locks/fault-locks.js';
-import { LockBench } from '../../lab/testbed/locks/locks.js';
+import { blockEventLoop, LockBench } from '../../lab/testbed/locks/locks.js';
 import { LOST, startLockWorker } from '../../lab/testbed/workers/lock-process.js';
 
 const LEASE = 500;
@@ -23,5 +22,5 @@ it('a holder that was stopped beyond its lease knows on its first line, and its 
   await lock.verify();
   expect(await lock.release()).toBe(true);
   expect(await worker.escaped()).toEqual([]);
-  await nothingLeftBehind(bench.redis);
+  await bench.untilNothingIsLeft();
 });

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { eventually } from '../../lab/testbed/wait/eventually.mjs';
-import { untilFree, nothingLeftBehind, timed } from '../../lab/testbed/locks/fault-locks.js';
-import { LockBench } from '../../lab/testbed/locks/locks.js';
+import { LockBench, timed } from '../../lab/testbed/locks/locks.js';
 import { LOST, startLockWorker } from '../../lab/testbed/workers/lock-process.js';
 
 /** ms after a resume within which a holder that does not look is notified; a second, and more on a busy machine. */
@@ -13,7 +12,7 @@ const MACHINE = { canBeSuspended: true };
 it('notifies a holder that does not check within about a second after the resume', async () => {
   await using worker = await startLockWorker({ connection: bench.redis.url }, MACHINE);
   const mine = await worker.acquire('a', { expire: 2_500 });
-  await worker.sleep(() => untilFree(bench.redis, 'a'));
+  await worker.sleep(() => bench.untilFree('a'));
   const { ran, error } = await timed(worker.lost(mine));
   expect(error).toBeUndefined();
   expect(ran).toBeLessThan(SOON);
@@ -23,9 +22,7 @@ it('does not rely on a pushed grant from before the resume', async () => {
   const times = { grantTimeout: 800 };
   await using worker = await startLockWorker({ connection: bench.redis.url, ...times }, MACHINE);
   const [one, other] = [await bench.service(times), await bench.service(times)];
-  const first = await one.acquire('a');
-  const theirs = worker.acquire('a');
-  await eventually(async () => (await one.inspect('a'))?.waiters.length === 1);
+  const { lock: first, waiting: theirs } = await bench.contended(one, worker);
   let second = first;
   await worker.sleep(async () => {
     await first.release();
@@ -41,7 +38,7 @@ it('does not rely on a pushed grant from before the resume', async () => {
   expect(await second.release()).toBe(true);
   expect((await theirs).token).toBeGreaterThan(second.fencingToken);
   expect(await worker.release(await theirs)).toBe(true);
-  await nothingLeftBehind(bench.redis);
+  await bench.untilNothingIsLeft();
 });
 
 it('does not rely on a reply to `acquire` that is read after the suspension', async () => {

@@ -1,7 +1,6 @@
 import { Socket } from 'node:net';
 import { jest } from '@jest/globals';
-import { blockEventLoop } from '../../lab/testbed/locks/fault-locks.js';
-import { FaultBench } from '../../lab/testbed/locks/locks.js';
+import { blockEventLoop, LockBench } from '../../lab/testbed/locks/locks.js';
 import { startWorker } from '../../lab/testbed/workers/processes.mjs';
 import { eventually } from '../../lab/testbed/wait/eventually.mjs';
 
@@ -15,7 +14,7 @@ interface Story {
   readonly warnings: readonly string[];
 }
 
-const bench = new FaultBench();
+const bench = new LockBench({ records: true });
 afterEach(() => void jest.restoreAllMocks());
 
 async function lose(platform: boolean): Promise<Story> {

@@ -1,7 +1,7 @@
 import type { LockService } from '../../lib/service/lock.service.js';
-import { nothingLeftBehind, timed, untilFree } from '../../lab/testbed/locks/fault-locks.js';
-import { LockBench, record } from '../../lab/testbed/locks/locks.js';
+import { LockBench, record, timed } from '../../lab/testbed/locks/locks.js';
 import { eventually } from '../../lab/testbed/wait/eventually.mjs';
+import { lockError } from '../../lab/testbed/locks/lock-error.js';
 
 /** By how many ms a call ends later than its `waitTimeout`, plus `timeout` of `replicas`, at most: as docs/options.md says. */
 const LATEST = 300;
@@ -33,7 +33,7 @@ const CALLS: ReadonlyArray<readonly [string, Call, number]> = [
   ],
 ];
 
-const bench = new LockBench();
+const bench = new LockBench({ leavesNothing: true });
 
 /** How all calls with all waits ended. `ran` leaves out the time for which the machine did not let this process run. */
 async function endings(service: LockService) {
@@ -59,7 +59,6 @@ describe('every call ends within 300 ms after its waitTimeout', () => {
     await endings(service);
     expect(wrong(await endings(service))).toEqual([]);
     await bench.redis.resume();
-    await nothingLeftBehind(bench.redis);
   });
 
   it('after Redis was killed', async () => {
@@ -75,8 +74,7 @@ describe('a line that goes dead during the wait for replicas', () => {
     ['several keys', ['a', 'b', 'c']],
   ])('for %s', (_, key) => {
     it.each([0, 100, 400])('at WAIT: a call with a waitTimeout of %i ms ends on time', async (waitTimeout) => {
-      const proxy = await bench.proxy();
-      const service = await bench.service({ connection: proxy.url });
+      const { proxy, service } = await bench.proxied();
       await service.run(key, () => undefined);
       const stop = proxy.onCommand(({ name }) => {
         if (!/^wait$/i.test(name)) return;
@@ -88,12 +86,10 @@ describe('a line that goes dead during the wait for replicas', () => {
       expect(ran).toBeLessThan(waitTimeout + REPLICAS.timeout + LATEST);
       stop();
       proxy.heal();
-      await nothingLeftBehind(bench.redis);
     });
 
     it('at the release after it: the call ends on time, and the release continues without it', async () => {
-      const proxy = await bench.proxy();
-      const service = await bench.service({ connection: proxy.url });
+      const { proxy, service } = await bench.proxied();
       await service.run(key, () => undefined);
       let waits = 0;
       const stop = proxy.onCommand(({ name }) => {
@@ -101,12 +97,11 @@ describe('a line that goes dead during the wait for replicas', () => {
         else if (waits > 0 && /^evalsha$/i.test(name)) proxy.dropRequests();
       });
       const { error, ran } = await timed(service.acquire(key, { waitTimeout: 1_000, replicas: REPLICAS }));
-      expect(error).toMatchObject({ code: 'LOCK_STORE', message: expect.stringContaining('0 of at least 1 replicas') });
+      expect(error).toEqual(lockError('LOCK_STORE', '0 of at least 1 replicas'));
       expect(ran).toBeLessThan(1_000 + REPLICAS.timeout + LATEST);
       stop();
       proxy.heal();
-      await untilFree(bench.redis, 'a');
-      await nothingLeftBehind(bench.redis);
+      await bench.untilFree('a');
     });
   });
 });
@@ -119,8 +114,7 @@ describe('several keys', () => {
     [100, 60],
     [1_000, 60],
   ])('report a Redis that refuses writes, with a waitTimeout of %i ms, %i ms away', async (waitTimeout, distance) => {
-    const proxy = await bench.proxy();
-    const service = await bench.service({ connection: proxy.url });
+    const { proxy, service } = await bench.proxied();
     await service.run(['a', 'b'], () => undefined);
     proxy.delay({ request: distance, reply: distance });
     await bench.redis.admin.config('SET', 'maxmemory', '1');
@@ -148,12 +142,10 @@ describe('several keys', () => {
     expect(ran).toBeLessThan(LATEST);
     proxy.heal();
     await held.release();
-    await nothingLeftBehind(bench.redis);
   });
 
   it('end on time if the scope that holds one of them has ended, and its release is not answered', async () => {
-    const proxy = await bench.proxy();
-    const service = await bench.service({ connection: proxy.url, commandTimeout: 1_000 });
+    const { proxy, service } = await bench.proxied({ commandTimeout: 1_000 });
     const other = await bench.service();
     const events = record(service);
     const held = await other.acquire('b');
@@ -168,13 +160,12 @@ describe('several keys', () => {
     expect(ran).toBeLessThan(300 + LATEST);
     proxy.heal();
     await held.release();
-    await nothingLeftBehind(bench.redis);
   });
 
   it('name the wait in whole milliseconds', async () => {
     const [one, other] = [await bench.service(), await bench.service()];
-    await one.acquire('b');
+    await using _held = await one.acquire('b');
     const { error } = await timed(other.acquire(['a', 'b'], { waitTimeout: 1_000 }));
-    expect(error).toMatchObject({ code: 'LOCK_TIMEOUT', message: expect.stringMatching(/waitTimeout of \d+ ms/) });
+    expect(error).toEqual(lockError('LOCK_TIMEOUT', /waitTimeout of \d+ ms/));
   });
 });

@@ -1,11 +1,10 @@
 import { jest } from '@jest/globals';
 import { eventually } from '../../lab/testbed/wait/eventually.mjs';
-import { nothingLeftBehind } from '../../lab/testbed/locks/fault-locks.js';
-import { FaultBench } from '../../lab/testbed/locks/locks.js';
+import { LockBench } from '../../lab/testbed/locks/locks.js';
 
 const HOUR = 3_600_000;
 
-const bench = new FaultBench();
+const bench = new LockBench({ records: true });
 const realNow = Date.now.bind(Date);
 
 const moveWallClock = (by: number): void => {
@@ -52,6 +51,6 @@ describe.each([
     later.assertHeld();
     expect(await later.release()).toBe(true);
     expect(bench.told('lost')).toEqual([]);
-    await nothingLeftBehind(bench.redis);
+    await bench.untilNothingIsLeft();
   });
 });

@@ -1,6 +1,9 @@
-import { afterAll, afterEach, beforeAll } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach } from '@jest/globals';
 import type { Cluster, Redis } from 'ioredis';
+import type { LockEvent } from '../../../lib/engine/lock-event.js';
 import type { RedisLockModuleOptions } from '../../../lib/module/redis-lock.options.js';
+import type { AcquireOptions } from '../../../lib/options/acquire-options.js';
+import type { LockHandle } from '../../../lib/service/handles/lock-handle.js';
 import type { LockService } from '../../../lib/service/lock.service.js';
 import { expectAllKeysHaveTtl, expectNothingLeft } from '../history/leaks.mjs';
 import type { RedisServer } from '../servers/redis-server.mjs';
@@ -15,9 +18,29 @@ export interface BenchServer {
   readonly admin: Redis | Cluster;
 }
 
+export interface BenchTerms {
+  /** Options of all services. */
+  readonly defaults?: RedisLockModuleOptions;
+  /** Whether the events of all services are recorded, for `events` and `told()`. */
+  readonly records?: boolean;
+  /** Whether each test has servers of its own. Default: they start once, and are emptied after each test. */
+  readonly each?: boolean;
+  /** Whether each test ends when no client holds or awaits a lock. Only then its services are closed. */
+  readonly leavesNothing?: boolean;
+}
+
 /** Lets servers run that have ended or that a test has paused. */
 export const resumeAll = (servers: readonly RedisServer[]): Promise<unknown> =>
   Promise.all(servers.map((server) => (server.isRunning ? server.resume() : server.start())));
+
+/** A list whose length is known has a name for each of its services. */
+interface Few {
+  readonly 1: [LockService];
+  readonly 2: [LockService, LockService];
+  readonly 3: [LockService, LockService, LockService];
+  readonly 4: [LockService, LockService, LockService, LockService];
+}
+type Services<Count extends number> = Count extends keyof Few ? Few[Count] : LockService[];
 
 /** As many as that, made at the same time. */
 const several = <T>(count: number, make: () => Promise<T>): Promise<T[]> =>
@@ -25,20 +48,23 @@ const several = <T>(count: number, make: () => Promise<T>): Promise<T[]> =>
 
 /** Servers for the tests of a file. After each test they run and are empty, and the services and processes on them have ended. */
 export abstract class Bench {
+  readonly events: LockEvent[] = [];
   private readonly services = new LockServices();
   private readonly disposables: AsyncDisposable[] = [];
 
-  /** `defaults`: options of all services. */
-  constructor(private readonly defaults: RedisLockModuleOptions = {}) {
-    beforeAll(() => this.start());
+  constructor(private readonly terms: BenchTerms = {}) {
+    const [before, after] = terms.each ? [beforeEach, afterEach] : [beforeAll, afterAll];
+    before(() => this.start());
     afterEach(async () => {
       await this.resume();
+      if (terms.leavesNothing) await this.untilNothingIsLeft();
       await this.services.closeAll();
       await Promise.all(this.disposables.splice(0).map((disposable) => disposable[Symbol.asyncDispose]()));
       for (const { admin } of this.servers) await expectAllKeysHaveTtl(admin);
-      await this.flush();
+      this.events.length = 0;
+      if (!terms.each) await this.flush();
     });
-    afterAll(() => this.stop());
+    after(() => this.stop());
   }
 
   protected abstract readonly servers: readonly BenchServer[];
@@ -46,6 +72,7 @@ export abstract class Bench {
   protected abstract start(): Promise<void>;
   /** Lets all servers run again. */
   protected abstract resume(): Promise<unknown>;
+  /** Empties servers that the next test uses. */
   protected abstract flush(): Promise<unknown>;
   protected abstract stop(): Promise<unknown>;
 
@@ -61,7 +88,9 @@ export abstract class Bench {
 
   /** A service that has not been started. */
   make(options: RedisLockModuleOptions = {}): LockService {
-    return this.services.make({ connection: this.connection, ...this.defaults, ...options });
+    const service = this.services.make({ connection: this.connection, ...this.terms.defaults, ...options });
+    if (this.terms.records) service.events.subscribe((event) => this.events.push(event));
+    return service;
   }
 
   /** A started service. At the end of the test it does not wait for holders. */
@@ -74,8 +103,9 @@ export abstract class Bench {
     return Promise.all([this.service(options), this.service(options)]);
   }
 
-  serviceList(count: number, options?: RedisLockModuleOptions): Promise<LockService[]> {
-    return several(count, () => this.service(options));
+  /** So many started services. */
+  async serviceList<Count extends number>(count: Count, options?: RedisLockModuleOptions): Promise<Services<Count>> {
+    return (await several(count, () => this.service(options))) as Services<Count>;
   }
 
   /** Closes all services so far. */
@@ -96,6 +126,23 @@ export abstract class Bench {
   endLater<T extends AsyncDisposable>(disposable: T): T {
     this.disposables.push(disposable);
     return disposable;
+  }
+
+  /** A key ('a') that one client holds and another one waits for. `options` are those of the waiter. */
+  async contended<Waiting = LockHandle>(
+    holder: LockService,
+    waiter: { acquire(key: string, options?: AcquireOptions): Promise<Waiting> },
+    { key = 'a', ...options }: AcquireOptions & { key?: string } = {},
+  ): Promise<{ lock: LockHandle; waiting: Promise<Waiting> }> {
+    const lock = await holder.acquire(key);
+    const waiting = waiter.acquire(key, options);
+    await this.untilWaiting(key, 1);
+    return { lock, waiting };
+  }
+
+  /** Recorded events of one type so far. */
+  told<T extends LockEvent['type']>(type: T): Array<Extract<LockEvent, { type: T }>> {
+    return this.events.filter((event): event is Extract<LockEvent, { type: T }> => event.type === type);
   }
 
   /** Resolves when so many wait for a key, on each server. */

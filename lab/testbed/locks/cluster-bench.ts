@@ -1,12 +1,15 @@
 import { startRedisCluster, type RedisCluster, type RedisClusterOptions } from '../servers/redis-cluster.mjs';
-import { Bench, resumeAll } from './bench.js';
+import { Bench, resumeAll, type BenchTerms } from './bench.js';
 
 /** A Cluster for the tests of a file. */
 export class ClusterBench extends Bench {
   cluster!: RedisCluster;
 
-  constructor(private readonly clusterOptions?: RedisClusterOptions) {
-    super();
+  constructor(
+    private readonly clusterOptions?: RedisClusterOptions,
+    terms?: BenchTerms,
+  ) {
+    super(terms);
   }
 
   protected get servers(): readonly RedisCluster[] {

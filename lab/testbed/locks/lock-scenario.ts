@@ -7,7 +7,8 @@ import type { LockHandle } from '../../../lib/service/handles/lock-handle.js';
 import type { LockService } from '../../../lib/service/lock.service.js';
 import { SCRIPTS } from '../../../lib/store/redis/scripts.generated.js';
 import { eventually } from '../wait/eventually.mjs';
-import { abortOf, FaultLocks, redisKey, timed } from './fault-locks.js';
+import { LockServices } from './lock-services.js';
+import { aborted, redisKey, timed } from './locks.js';
 import type { RedisServer } from '../servers/redis-server.mjs';
 import { RespProxy, type Fault } from '../proxies/resp-proxy.mjs';
 
@@ -27,7 +28,7 @@ const next = (service: LockService, type: LockEvent['type']): Promise<LockEvent>
 
 /** Rejects when the lock is lost: the awaited event does not happen then. */
 const lossOf = async ({ signal }: LockHandle): Promise<never> => {
-  throw await abortOf(signal).then(() => signal.reason as Error);
+  throw await aborted(signal);
 };
 
 export interface LockScenario {
@@ -47,11 +48,11 @@ export interface LockScenario {
  * the commands on the way.
  */
 export async function playLockScenario(
-  locks: FaultLocks,
+  services: Pick<LockServices, 'start'>,
   { connection, key, observer, lease = LEASE, commandTimeout = COMMAND_TIMEOUT }: LockScenario,
 ): Promise<void> {
-  const options = { renewedLease: lease, commandTimeout };
-  const [one, other] = [await locks.start(connection, options), await locks.start(connection, options)];
+  const options = { connection, renewedLease: lease, commandTimeout };
+  const [one, other] = [await services.start(options), await services.start(options)];
 
   const first = await one.acquire(key);
   const contended = next(other, 'contended');
@@ -101,11 +102,11 @@ export async function playLockScenario(
 export async function playWithFault(scenario: LockScenario, proxy: RespProxy, fault?: Fault) {
   let hit: string | undefined;
   void fault?.happened.then(({ name, args }) => (hit = `${name} ${args[0] ?? ''}`));
-  const locks = new FaultLocks();
-  const { error } = await timed(playLockScenario(locks, scenario));
+  const services = new LockServices();
+  const { error } = await timed(playLockScenario(services, scenario));
   fault?.cancel();
   const commands = [...proxy.commands];
-  await locks.closeAll();
+  await services.closeAll();
   return { commands, hit, error };
 }
 
@@ -137,10 +138,10 @@ export async function playWithEachFault(
  */
 export async function leaveBeforeComing(redis: RedisServer, url: string): Promise<void> {
   const key = 'left';
-  const locks = new FaultLocks();
+  const services = new LockServices();
   await using proxy = await RespProxy.start(redis);
   const login = /\/\/.*@|\/\//.exec(url)![0];
-  const service = await locks.start(proxy.url.replace('//', login), { commandTimeout: 800 });
+  const service = await services.start({ connection: proxy.url.replace('//', login), commandTimeout: 800 });
   await redis.admin.script('FLUSH', 'SYNC');
   await redis.admin.script('LOAD', SCRIPTS.release.source);
   proxy.holdReplies();
@@ -156,5 +157,5 @@ export async function leaveBeforeComing(redis: RedisServer, url: string): Promis
   await service.inspect(key);
   // Not even for a moment: there is no token of it.
   expect(await redis.admin.exists(redisKey('state', key), redisKey('queue', key), redisKey('fence', key))).toBe(0);
-  await locks.closeAll();
+  await services.closeAll();
 }

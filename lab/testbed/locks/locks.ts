@@ -1,15 +1,18 @@
 import { once } from 'node:events';
+import { expect } from '@jest/globals';
 import type { LockEvent } from '../../../lib/engine/lock-event.js';
 import type { RedisLockModuleOptions } from '../../../lib/module/redis-lock.options.js';
+import type { LockHandle } from '../../../lib/service/handles/lock-handle.js';
 import type { LockService } from '../../../lib/service/lock.service.js';
 import { now } from '../history/history.js';
 import { startRedis, type RedisServer } from '../servers/redis-server.mjs';
 import { RespProxy } from '../proxies/resp-proxy.mjs';
 import { timed } from '../wait/timed.mjs';
 import { redisKey } from './redis-key.mjs';
+import { eventually } from '../wait/eventually.mjs';
 import { Bench, resumeAll } from './bench.js';
 
-export { timed };
+export { redisKey, timed };
 
 /**
  * How long something may take that happens at once, on a machine that is busy with other tests: less than the 3 s after
@@ -50,6 +53,18 @@ export class LockBench extends Bench {
     return this.endLater(await RespProxy.start(this.redis));
   }
 
+  /** A proxy before the server, and a started service behind it. */
+  async proxied(options?: RedisLockModuleOptions): Promise<{ proxy: RespProxy; service: LockService }> {
+    const proxy = await this.proxy();
+    return { proxy, service: await this.service({ connection: proxy.url, ...options }) };
+  }
+
+  /** The address of the server with the login of a user who lacks these rights of ACL rules. */
+  async userWith(...rules: string[]): Promise<string> {
+    await this.redis.admin.acl('SETUSER', 'weak', 'on', '>secret', '~*', '&*', '+@all', ...rules);
+    return this.redis.url.replace('//', '//weak:secret@');
+  }
+
   /** The messages on these channels from now on, as `<channel> <message>`. */
   async messages(...channels: string[]): Promise<string[]> {
     const subscriber = this.redis.admin.duplicate();
@@ -70,30 +85,14 @@ export class LockBench extends Bench {
     return Number((await this.redis.admin.pubsub('NUMSUB', channel))[1]);
   }
 
+  /** Resolves when no caller holds a key any more. */
+  untilFree(key: string): Promise<unknown> {
+    return eventually(async () => (await this.redis.admin.exists(redisKey('state', key))) === 0, { within: 10_000 });
+  }
+
   /** The waiters of a key, as Redis sees them. */
   async waiters(key: string): Promise<string[]> {
     return this.redis.admin.zrange(redisKey('queue', key), 0, '-1');
-  }
-}
-
-/** The same, which records the events of all services. */
-export class FaultBench extends LockBench {
-  readonly events: LockEvent[] = [];
-
-  override make(options?: RedisLockModuleOptions): LockService {
-    const service = super.make(options);
-    service.events.subscribe((event) => this.events.push(event));
-    return service;
-  }
-
-  /** Events of one type so far. */
-  told<T extends LockEvent['type']>(type: T): Array<Extract<LockEvent, { type: T }>> {
-    return this.events.filter((event): event is Extract<LockEvent, { type: T }> => event.type === type);
-  }
-
-  protected override flush(): Promise<unknown> {
-    this.events.length = 0;
-    return super.flush();
   }
 }
 
@@ -118,4 +117,54 @@ export async function inTurn<T>(count: number, make: (i: number) => Promise<T> |
   const made: T[] = [];
   for (let i = 0; i < count; i++) made.push(await make(i));
   return made;
+}
+
+/** Expects that something ends a wait at once, and resolves to the result of the wait. */
+export async function endAtOnce<T>(waiting: Promise<T>, happen: () => Promise<unknown>, soon = AT_ONCE): Promise<T> {
+  const { ran, error } = await timed(() => happen().then(() => waiting));
+  expect(error).toBeUndefined();
+  expect(ran).toBeLessThan(soon);
+  return waiting;
+}
+
+/** Acquires a key, however long that takes during a fault, and releases it. */
+export async function useOf(service: LockService, key: string): Promise<void> {
+  await (await service.acquire(key, { waitTimeout: '60s' })).release();
+}
+
+/** Releases a lock, and expects that its waiter gets it within `soon` ms, with a larger token. Then releases that, too. */
+export async function expectHandoff(lock: LockHandle, waiting: Promise<LockHandle>, soon = Infinity): Promise<void> {
+  const since = performance.now();
+  expect(await lock.release()).toBe(true);
+  const next = await waiting;
+  expect(performance.now() - since).toBeLessThan(soon);
+  expect(next.fencingToken).toBeGreaterThan(lock.fencingToken);
+  expect(await next.release()).toBe(true);
+}
+
+/** Resolves when `signal` aborts, to when that was. */
+export async function abortOf(signal: AbortSignal): Promise<number> {
+  await aborted(signal);
+  return performance.now();
+}
+
+/**
+ * The earliest moment, by `performance.now()`, at which the lease of a key may end if it is not renewed: the latest
+ * that several answers give, since each one is too early by the time that its question was on the way.
+ */
+export async function leaseEnd(redis: RedisServer, key: string): Promise<number> {
+  let end = -Infinity;
+  for (let looks = 0; looks < 10; looks++) {
+    const sent = performance.now();
+    end = Math.max(end, sent + (await redis.admin.pttl(redisKey('state', key))));
+  }
+  return end;
+}
+
+/** Blocks the event loop, as a long computation would, and leaves the processor to the other tests. */
+export function blockEventLoop(ms: number): void {
+  const until = performance.now() + ms;
+  for (let left = ms; left > 0; left = until - performance.now()) {
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, left);
+  }
 }

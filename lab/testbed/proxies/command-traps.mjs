@@ -15,7 +15,7 @@
  * @property {Promise<ProxiedCommand>} happened resolves to the command that it happened to
  * @property {() => void} cancel
  *
- * @typedef {'see' | 'cut before' | 'cut within' | 'cut after' | 'garble'} Effect
+ * @typedef {'see' | 'cut before' | 'cut after' | 'garble'} Effect
  *
  * @typedef {object} Trap
  * @property {Effect} effect

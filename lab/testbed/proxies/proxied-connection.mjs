@@ -33,7 +33,7 @@ import { RespReader } from './resp-reader.mjs';
  * @property {Faults} faults
  * @property {(command: ProxiedCommand) => 'pass' | 'cut'} requested `cut`: the connection ends in place of the command
  * @property {(command: ProxiedCommand) => 'pass' | import('./command-traps.mjs').Effect} replied `cut after`: the connection
- *   ends in place of the reply; `cut within`: in its middle; `garble`: with bytes in its place that are no RESP
+ *   ends in place of the reply; `garble`: with bytes in its place that are no RESP
  * @property {(command: ProxiedCommand, frame: RespFrame) => Buffer} rewritten the bytes that the server gets in place
  * of the command
  * @property {(connection: ProxiedConnection) => void} closed
@@ -155,7 +155,6 @@ export class ProxiedConnection {
     if (decision !== 'pass') {
       this.#isEnded = true;
       this.#replies.push(() => {
-        if (decision === 'cut within') this.#client.write(frame.raw.subarray(0, frame.raw.length >> 1));
         if (decision === 'garble') this.#client.write(GARBLED);
         this.cut();
       });

@@ -117,11 +117,6 @@ export class RespProxy extends TcpListener {
     return this.#traps.set('cut after', selector);
   }
 
-  /** Lets the server execute the chosen command, and ends its connection in the middle of the reply. @param {CommandSelector} selector */
-  cutWithinReply(selector) {
-    return this.#traps.set('cut within', selector);
-  }
-
   /** Lets the server execute the chosen command, and ends its connection with a reply that is no RESP. @param {CommandSelector} selector */
   garbleReply(selector) {
     return this.#traps.set('garble', selector);

@@ -62,4 +62,8 @@ export class SilentPort {
     this.#child.kill('SIGKILL');
     await exited;
   }
+
+  async [Symbol.asyncDispose]() {
+    await this.close();
+  }
 }

@@ -1,10 +1,11 @@
-import { startReplica, untilFollowing } from '../../../lab/testbed/locks/fault-setups.js';
+import { startReplica, untilFollowing } from '../../../lab/testbed/locks/replica-bench.js';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 import { now } from '../../../lab/testbed/history/history.js';
 import { AT_ONCE, between, LockBench, timed } from '../../../lab/testbed/locks/locks.js';
 import type { RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';
 import { KINDS } from '../../integration/kinds/support.js';
 import { holdIds } from '../../../lab/testbed/locks/redis-key.mjs';
+import { lockError } from '../../../lab/testbed/locks/lock-error.js';
 
 const bench = new LockBench();
 let replica: RedisServer;
@@ -52,7 +53,7 @@ describe('replicas: { min: 1 } with a replica', () => {
     const service = await bench.service();
     await withoutReplica(async () => {
       const { error, took, ran } = await timed(() => service.acquire('a', REPLICAS));
-      expect(error).toMatchObject({ code: 'LOCK_STORE', key: 'a', message: expect.stringContaining('replicas') });
+      expect(error).toEqual(lockError('LOCK_STORE', 'replicas', { key: 'a' }));
       expect(took).toBeGreaterThan(TIMEOUT - 5);
       expect(ran).toBeLessThan(TIMEOUT + AT_ONCE);
       expect(await held('a')).toBe(0);
@@ -68,7 +69,7 @@ describe('replicas: { min: 1 } with a replica', () => {
     await lock.verify();
     await withoutReplica(async () => {
       const { error, took, ran } = await timed(() => lock.verify());
-      expect(error).toMatchObject({ code: 'LOCK_STORE', key: 'a', message: expect.stringContaining('replicas') });
+      expect(error).toEqual(lockError('LOCK_STORE', 'replicas', { key: 'a' }));
       expect(took).toBeGreaterThan(TIMEOUT - 5);
       expect(ran).toBeLessThan(TIMEOUT + AT_ONCE);
       // It has not been lost, as far as the client knows.
@@ -98,18 +99,16 @@ describe('replicas: { min: 1 } with a replica', () => {
 
   it('also confirms a pushed grant', async () => {
     const [holder, waiter, third] = await bench.serviceList(3);
-    const lock = await holder!.acquire('a');
-    const waiting = waiter!.acquire('a', REPLICAS);
-    await bench.untilWaiting('a', 1);
+    const { lock, waiting } = await bench.contended(holder, waiter, REPLICAS);
     const before = await waits();
     await lock.release();
     const second = await waiting;
     expect([await waits(), await onReplica('a')]).toEqual([before + 1, 1]);
 
-    const refused = timed(() => third!.acquire('a', REPLICAS));
+    const refused = timed(() => third.acquire('a', REPLICAS));
     await bench.untilWaiting('a', 1);
     await withoutReplica(async () => {
-      const last = holder!.acquire('a');
+      const last = holder.acquire('a');
       await bench.untilWaiting('a', 2);
       const released = now();
       await second.release();
@@ -123,8 +122,8 @@ describe('replicas: { min: 1 } with a replica', () => {
   it('shares a WAIT among concurrent calls', async () => {
     const services = await bench.serviceList(2);
     const keys = Array.from({ length: 50 }, (_, i) => `key:${i}`);
-    await services[0]!.run('warm', () => undefined, REPLICAS);
-    await services[1]!.run('warm', () => undefined, REPLICAS);
+    await services[0].run('warm', () => undefined, REPLICAS);
+    await services[1].run('warm', () => undefined, REPLICAS);
     const before = await waits();
     const locks = await Promise.all(keys.map((key, i) => services[i % 2]!.acquire(key, REPLICAS)));
     expect((await waits()) - before).toBeLessThanOrEqual(10);
@@ -132,7 +131,7 @@ describe('replicas: { min: 1 } with a replica', () => {
     await Promise.all(locks.map((lock) => lock.release()));
     await withoutReplica(async () => {
       const since = now();
-      const outcomes = await Promise.all(keys.map((key) => timed(() => services[0]!.acquire(key, REPLICAS))));
+      const outcomes = await Promise.all(keys.map((key) => timed(() => services[0].acquire(key, REPLICAS))));
       expect(outcomes.every(({ error }) => error?.code === 'LOCK_STORE')).toBe(true);
       expect(between(since)).toBeLessThan(2 * TIMEOUT + AT_ONCE);
     });
@@ -160,15 +159,14 @@ describe('replicas: { min: 1 } with a replica', () => {
     const service = await bench.service({ commandTimeout: 1_000 });
     await withoutReplica(async () => {
       const { error, ran } = await timed(() => service.acquire('a', { replicas: { min: 1, timeout: 0 } }));
-      expect(error).toMatchObject({ code: 'LOCK_STORE', message: expect.stringContaining('0 of at least 1') });
+      expect(error).toEqual(lockError('LOCK_STORE', '0 of at least 1'));
       expect(ran).toBeLessThan(AT_ONCE);
     });
     await (await service.acquire('a', REPLICAS)).release();
   });
 
   it('confirms nothing if the connection breaks during the wait', async () => {
-    const proxy = await bench.proxy();
-    const service = await bench.service({ connection: proxy.url });
+    const { proxy, service } = await bench.proxied();
     await service.run('warm', () => undefined, REPLICAS);
     await withoutReplica(async () => {
       const waiting = timed(() => service.acquire('a', { replicas: { min: 1, timeout: '1s' } }));
@@ -255,8 +253,7 @@ describe('replicas: failures of either server', () => {
   });
 
   it('a Redis that goes away during the wait: the error names the key', async () => {
-    const proxy = await bench.proxy();
-    const service = await bench.service({ connection: proxy.url, commandTimeout: 500 });
+    const { proxy, service } = await bench.proxied({ commandTimeout: 500 });
     await withoutReplica(async () => {
       const waiting = timed(() => service.acquire('a', REPLICAS));
       await eventually(() => held('a'));

@@ -2,15 +2,14 @@ import type { LockEvent } from '../../../lib/engine/lock-event.js';
 import type { LockService } from '../../../lib/service/lock.service.js';
 import type { LockHandle } from '../../../lib/service/handles/lock-handle.js';
 import { deferred } from '../../../lab/testbed/wait/deferred.js';
-import { blockEventLoop } from '../../../lab/testbed/locks/fault-locks.js';
-import { aborted, LockBench } from '../../../lab/testbed/locks/locks.js';
+import { aborted, blockEventLoop, expectHandoff, LockBench } from '../../../lab/testbed/locks/locks.js';
 
 const bench = new LockBench();
 
 let service: LockService;
 let other: LockService;
 beforeEach(async () => {
-  [service, other] = (await bench.serviceList(2)) as [LockService, LockService];
+  [service, other] = await bench.serviceList(2);
 });
 
 /** A request for 'mine' returns `null` to every caller except the method that holds it. */
@@ -37,26 +36,23 @@ describe('code that the engine calls runs outside all scopes', () => {
     ['lost', async () => aborted((await service.acquire('a', { expire: 300 })).signal)],
   ];
 
-  it.each(happenings)(
-    "an observer of '%s' does not re-enter the lock of the scope that causes the event",
-    async (type, happen) => {
-      service = await bench.service({ renewedLease: 600 });
-      await other.acquire('taken');
-      const got = deferred<Promise<LockHandle | null>>();
-      let tried = false;
-      service.events.subscribe((event) => {
-        if (event.type !== type || event.key === 'mine' || tried) return;
-        tried = true;
-        got.resolve(tryMine());
-      });
-      const task = async (): Promise<void> => {
-        await happen();
-        expect(await got).toBeNull();
-      };
-      // Its own lease is no reason to set a timer before the task does.
-      await service.run('mine', task, { expire: 20_000 });
-    },
-  );
+  it.each(happenings)("an observer of '%s' does not re-enter the lock of the causing scope", async (type, happen) => {
+    service = await bench.service({ renewedLease: 600 });
+    await other.acquire('taken');
+    const got = deferred<Promise<LockHandle | null>>();
+    let tried = false;
+    service.events.subscribe((event) => {
+      if (event.type !== type || event.key === 'mine' || tried) return;
+      tried = true;
+      got.resolve(tryMine());
+    });
+    const task = async (): Promise<void> => {
+      await happen();
+      expect(await got).toBeNull();
+    };
+    // Its own lease is no reason to set a timer before the task does.
+    await service.run('mine', task, { expire: 20_000 });
+  });
 });
 
 it("an observer that requests the same key during 'acquired' waits like any other caller", async () => {
@@ -74,8 +70,7 @@ it("an observer that requests the same key during 'acquired' waits like any othe
   // Only the other client has a place: within a client the next one waits for the release.
   await bench.untilWaiting('a', 1);
   expect((await bench.waiters('a'))[0]).not.toContain(first.owner.split(':')[0]);
-  expect(await first.release()).toBe(true);
-  expect(await (await third).release()).toBe(true);
+  await expectHandoff(first, third);
   expect(await (await second).release()).toBe(true);
   expect(order).toEqual(['first', 'third', 'second']);
   await bench.untilNothingIsLeft();

@@ -10,16 +10,13 @@ async function waiterBehindProxy(options: AcquireOptions = {}) {
   const proxy = await bench.proxy();
   const holder = await bench.service();
   const waiter = await bench.service({ connection: proxy.url, grantTimeout: 300 });
-  const first = await holder.acquire('a');
-  const waiting = waiter.acquire('a', options);
-  await bench.untilWaiting('a', 1);
+  const { lock: first, waiting } = await bench.contended(holder, waiter, options);
   return { proxy, holder, waiter, first, waiting };
 }
 
 describe('a grant that has not reached its client', () => {
   it('ends a single try without a hold if every reply comes after the end of its lease', async () => {
-    const proxy = await bench.proxy();
-    const service = await bench.service({ connection: proxy.url });
+    const { proxy, service } = await bench.proxied();
     await (await service.acquire('known')).release();
     proxy.delay({ request: 50, reply: 50 });
     const before = proxy.commands.length;
@@ -54,8 +51,7 @@ it.each([
   [20_000, 400],
   [400, 20_000],
 ])('overlapping extensions of %d and %d ms keep the longer lease', async (first, second) => {
-  const proxy = await bench.proxy();
-  const service = await bench.service({ connection: proxy.url });
+  const { proxy, service } = await bench.proxied();
   const lock = await service.acquire('a', { expire: 5_000 });
   // From now on the server knows the script.
   await lock.verify();
@@ -70,8 +66,7 @@ it.each([
 });
 
 it('a duplicate extension that arrives late, on the lost connection, changes nothing', async () => {
-  const proxy = await bench.proxy();
-  const service = await bench.service({ connection: proxy.url });
+  const { proxy, service } = await bench.proxied();
   const lock = await service.acquire('a', { expire: 20_000 });
   const [lost] = proxy.openConnections.filter(({ isSubscriber }) => !isSubscriber);
   proxy.holdRequests((connection) => connection === lost);
@@ -92,8 +87,7 @@ it.each([
   ['one key', 'a'],
   ['several keys', ['a', 'b']],
 ])('%s that are requested at shutdown are not kept', async (_name, keys) => {
-  const proxy = await bench.proxy();
-  const service = await bench.service({ connection: proxy.url, shutdownTimeout: 1_000 });
+  const { proxy, service } = await bench.proxied({ shutdownTimeout: 1_000 });
   await (await service.acquire('warm')).release();
   await (await service.acquire(['warm', 'warm2'])).release();
   proxy.delay({ reply: 100 });

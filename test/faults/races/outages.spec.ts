@@ -4,8 +4,7 @@ import { RedisConnection } from '../../../lib/store/redis/redis-connection.js';
 import { IoredisLines } from '../../../lib/store/redis/ioredis-lines.js';
 import type { LastingLine } from '../../../lib/store/redis/lasting-line.js';
 import type { Socket } from 'node:net';
-import { nothingLeftBehind, redisKey, timed } from '../../../lab/testbed/locks/fault-locks.js';
-import { AT_ONCE, FaultBench } from '../../../lab/testbed/locks/locks.js';
+import { AT_ONCE, LockBench, redisKey, timed } from '../../../lab/testbed/locks/locks.js';
 import { eventually, throughout } from '../../../lab/testbed/wait/eventually.mjs';
 import { startWorker } from '../../../lab/testbed/workers/processes.mjs';
 import { startRedis } from '../../../lab/testbed/servers/redis-server.mjs';
@@ -15,7 +14,7 @@ const ASKING: ConnectionFilter = ({ isSubscriber }) => !isSubscriber;
 
 const WORKER = new URL('../../../lab/testbed/workers/closing-worker.mjs', import.meta.url);
 
-const bench = new FaultBench();
+const bench = new LockBench({ records: true });
 
 it('OOM does not end the wait of a call that has a place in the queue', async () => {
   const proxy = await bench.proxy();
@@ -34,7 +33,7 @@ it('OOM does not end the wait of a call that has a place in the queue', async ()
   expect(next!.fencingToken).toBeGreaterThan(lock.fencingToken);
   expect(await next!.release()).toBe(true);
   await bench.redis.admin.config('SET', 'maxmemory', '0');
-  await nothingLeftBehind(bench.redis);
+  await bench.untilNothingIsLeft();
 });
 
 it.each([
@@ -47,21 +46,18 @@ it.each([
       await eventually(async () => !(await connected()));
     },
   ],
-])(
-  'a process whose service has been closed exits at once by itself %s, with holders and waiters',
-  async (_, prepare) => {
-    await using worker = await startWorker(WORKER, { args: [bench.redis.url] });
-    await prepare(async () => {
-      worker.send({ ask: 'connected' });
-      return (await worker.next(({ event }) => event === 'connected'))['value'] as boolean;
-    });
-    worker.send({ ask: 'close' });
-    await worker.next(({ event }) => event === 'closed');
-    const { value: exit, ran } = await timed(worker.exited);
-    expect(exit).toEqual({ code: 0, signal: null });
-    expect(ran).toBeLessThan(AT_ONCE);
-  },
-);
+])('a process whose service was closed exits at once by itself %s, with holders and waiters', async (_, prepare) => {
+  await using worker = await startWorker(WORKER, { args: [bench.redis.url] });
+  await prepare(async () => {
+    worker.send({ ask: 'connected' });
+    return (await worker.next(({ event }) => event === 'connected'))['value'] as boolean;
+  });
+  worker.send({ ask: 'close' });
+  await worker.next(({ event }) => event === 'closed');
+  const { value: exit, ran } = await timed(worker.exited);
+  expect(exit).toEqual({ code: 0, signal: null });
+  expect(ran).toBeLessThan(AT_ONCE);
+});
 
 it('a holder whose connection the server has dropped renews on a new one before its lease ends', async () => {
   const proxy = await bench.proxy();
@@ -90,7 +86,7 @@ it('a release that is sent again after an outage keeps the key until its holdAtL
   expect(elapsed).toBeLessThan(LEAST);
   expect(ttl).toBeGreaterThan(0);
   expect(elapsed + ttl).toBeLessThan(LEAST + AT_ONCE);
-  await nothingLeftBehind(bench.redis);
+  await bench.untilNothingIsLeft();
 });
 
 it('a call that fails in a long outage leaves no lock behind if Redis restarts with its data', async () => {

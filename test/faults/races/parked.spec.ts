@@ -1,9 +1,8 @@
 import { SCRIPTS } from '../../../lib/store/redis/scripts.generated.js';
 import { unawaited } from '../../integration/kinds/support.js';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
-import { redisKey } from '../../../lab/testbed/locks/fault-locks.js';
 import { now } from '../../../lab/testbed/history/history.js';
-import { AT_ONCE, between, LockBench } from '../../../lab/testbed/locks/locks.js';
+import { AT_ONCE, between, expectHandoff, LockBench, redisKey } from '../../../lab/testbed/locks/locks.js';
 
 const KEY = 'a';
 const FAIR = { fair: true } as const;
@@ -34,9 +33,9 @@ async function joinAndVanish(count: number, mode = 'exclusive'): Promise<void> {
 describe('a client that does not take its grant', () => {
   it('delays the others once, however many of its fair waiters wait, and gets its places back when it retries', async () => {
     const options = { grantTimeout: 700, commandTimeout: 20_000, renewedLease: 10_000 };
-    const [holder, last] = await bench.serviceList(2, options);
+    const [holder, last] = await bench.pair(options);
     const frozen = await bench.worker(options);
-    const lock = await holder!.acquire(KEY);
+    const lock = await holder.acquire(KEY);
     const order: number[] = [];
     const theirs = Array.from({ length: 50 }, async (_, i) => {
       const handle = await frozen.acquire(KEY, { ...FAIR, waitTimeout: '2m' });
@@ -44,7 +43,7 @@ describe('a client that does not take its grant', () => {
       await frozen.release(handle);
     });
     await bench.untilWaiting(KEY, 50);
-    const waiting = last!.acquire(KEY, { ...FAIR, waitTimeout: '60s' });
+    const waiting = last.acquire(KEY, { ...FAIR, waitTimeout: '60s' });
     await bench.untilWaiting(KEY, 51);
     frozen.process.pause();
     const released = now();
@@ -81,15 +80,15 @@ describe('absent waiters with places that are not stale', () => {
   }
 
   it('cost Redis nothing after the first cycle', async () => {
-    const [holder, other] = await bench.serviceList(2, { localHandoffs: 1 });
+    const [holder, other] = await bench.pair({ localHandoffs: 1 });
     const cycles = async (count: number): Promise<number> => {
       const before = await calls();
       for (let i = 0; i < count; i++) {
-        await Promise.all([holder, other].map((service) => service!.run(KEY, () => undefined)));
+        await Promise.all([holder, other].map((service) => service.run(KEY, () => undefined)));
       }
       return ((await calls()) - before) / count;
     };
-    const lock = await holder!.acquire(KEY);
+    const lock = await holder.acquire(KEY);
     await joinAndVanish(1_000);
     await lock.release();
     await cycles(1);
@@ -109,13 +108,13 @@ describe('absent waiters with places that are not stale', () => {
     },
   ] as const;
   it.each(modes)('cost Redis nothing as $of that the holds do not admit', async ({ holds, dead, section }) => {
-    const [holder, other] = await bench.serviceList(2);
+    const [holder, other] = await bench.pair();
     const cycles = async (count: number): Promise<number> => {
       const before = await calls();
-      for (let i = 0; i < count; i++) await other!.run(KEY, () => undefined, section);
+      for (let i = 0; i < count; i++) await other.run(KEY, () => undefined, section);
       return ((await calls()) - before) / count;
     };
-    const held = await Promise.all(holds.map((options) => holder!.acquire(KEY, options)));
+    const held = await Promise.all(holds.map((options) => holder.acquire(KEY, options)));
     await cycles(1);
     const without = await cycles(20);
     await joinAndVanish(1_000, dead);
@@ -125,20 +124,19 @@ describe('absent waiters with places that are not stale', () => {
   });
 
   it('are dropped once they are stale', async () => {
-    const [holder, other] = await bench.serviceList(2);
-    const lock = await holder!.acquire(KEY);
+    const [holder, other] = await bench.pair();
+    const lock = await holder.acquire(KEY);
     await joinAndVanish(30);
     await lock.release();
     await makeStale();
     const { admin } = bench.redis;
     for (let i = 0; i < 8; i++) {
-      const mine = await holder!.acquire(KEY);
-      const next = other!.acquire(KEY);
+      const mine = await holder.acquire(KEY);
+      const next = other.acquire(KEY);
       await eventually(async () =>
         (await admin.zrange(redisKey('queue', KEY), 0, '-1')).some((id) => !id.startsWith('gone')),
       );
-      await mine.release();
-      await (await next).release();
+      await expectHandoff(mine, next);
     }
     expect(await bench.waiters(KEY)).toEqual([]);
     await bench.untilNothingIsLeft();
@@ -147,14 +145,14 @@ describe('absent waiters with places that are not stale', () => {
 
 it('a fair waiter is served in its turn even if a fair waiter behind it gives up', async () => {
   const [holder, crowd, fair, giving] = await bench.serviceList(4);
-  const lock = await holder!.acquire(KEY);
+  const lock = await holder.acquire(KEY);
   const served: string[] = [];
-  const many = Array.from({ length: 6 }, () => unawaited(crowd!.run(KEY, () => served.push('crowd'))));
+  const many = Array.from({ length: 6 }, () => unawaited(crowd.run(KEY, () => served.push('crowd'))));
   await bench.untilWaiting(KEY, 1);
-  const waiting = unawaited(fair!.run(KEY, () => served.push('fair'), FAIR));
+  const waiting = unawaited(fair.run(KEY, () => served.push('fair'), FAIR));
   await bench.untilWaiting(KEY, 2);
   const enough = new AbortController();
-  const givingUp = unawaited(giving!.acquire(KEY, { ...FAIR, signal: enough.signal }));
+  const givingUp = unawaited(giving.acquire(KEY, { ...FAIR, signal: enough.signal }));
   await bench.untilWaiting(KEY, 3);
   enough.abort(new Error('enough'));
   await expect(givingUp).rejects.toThrow('enough');

@@ -5,19 +5,18 @@ import { cli, CliProcess, manifest, program } from './cli.js';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 import { aborted, LockBench } from '../../../lab/testbed/locks/locks.js';
 import { startRedis } from '../../../lab/testbed/servers/redis-server.mjs';
+import { lockError } from '../../../lab/testbed/locks/lock-error.js';
 
 const bench = new LockBench();
 const run = (...args: string[]) => cli(bench.redis.url, args);
 
 /** One caller holds `a` and another one waits for it, two read `b`. */
 async function setUp() {
-  const [one, other] = await bench.serviceList(2);
-  const lock = await one!.acquire('a');
-  const waiting = other!.acquire('a', { waitTimeout: Infinity });
+  const [one, other] = await bench.pair();
+  const { lock, waiting } = await bench.contended(one, other, { waitTimeout: Infinity });
   waiting.catch(() => undefined);
-  await bench.untilWaiting('a', 1);
-  await one!.acquire('b', { kind: 'read', owner: 'ann' });
-  await other!.acquire('b', { kind: 'read', owner: 'bob' });
+  await one.acquire('b', { kind: 'read', owner: 'ann' });
+  await other.acquire('b', { kind: 'read', owner: 'bob' });
   // The clients write their labels in the background.
   const named = async (): Promise<number> => (await bench.redis.admin.keys('lock:client:*')).length;
   await eventually(async () => (await named()) === 2, { what: 'the labels of two clients' });
@@ -29,10 +28,7 @@ describe('the command line program', () => {
 
   it('prints its help and version', async () => {
     const [help, version] = await Promise.all([start('ls', '--help'), start('-v')]);
-    expect(help).toMatchObject({
-      code: 0,
-      stdout: expect.stringMatching(/^Example: .* ls [^]*Exit codes: 0 success/m),
-    });
+    expect([help.code, help.stdout]).toEqual([0, expect.stringMatching(/^Example: .* ls [^]*Exit codes: 0 success/m)]);
     expect(version.stdout).toBe(`${manifest.version}\n`);
   });
 
@@ -88,8 +84,8 @@ describe('ls', () => {
 
   it('sorts, and shows only the locks of one client', async () => {
     const { lock } = await setUp();
-    const [one] = await bench.serviceList(1);
-    await one!.acquire('0', { renewedLease: '9s', owner: 'ann' }); // always the shortest lease
+    const one = await bench.service();
+    await one.acquire('0', { renewedLease: '9s', owner: 'ann' }); // always the shortest lease
     const keysOf = async (...args: string[]) =>
       (JSON.parse((await run('ls', '--json', ...args)).stdout) as LockState[]).map(({ key }) => key);
     const lists = await Promise.all([
@@ -169,8 +165,8 @@ describe('inspect', () => {
   });
 
   it('shows how many permits of how many are held', async () => {
-    const [service] = await bench.serviceList(1);
-    const semaphore = service!.getSemaphore('p', { permits: 3 });
+    const service = await bench.service();
+    const semaphore = service.getSemaphore('p', { permits: 3 });
     await semaphore.acquire(2);
     await semaphore.acquire();
     expect((await run('inspect', 'p')).stdout).toContain(', 3 of 3 permits, 0 processes in the queue ');
@@ -242,9 +238,9 @@ describe('release', () => {
 
 it('release --hold ends one hold by force, and leaves the others', async () => {
   await setUp();
-  const [service] = await bench.serviceList(1);
+  const service = await bench.service();
   const { stderr } = await run('release', 'b');
-  const [ann, bob] = (await service!.inspect('b'))!.holders.map(({ id }) => id);
+  const [ann, bob] = (await service.inspect('b'))!.holders.map(({ id }) => id);
   expect(stderr).toContain(`${ann}: `);
   const refused = await run('release', 'b', '--hold', bob!, '--json');
   expect([refused.code, JSON.parse(refused.stdout)]).toEqual([
@@ -256,7 +252,7 @@ it('release --hold ends one hold by force, and leaves the others', async () => {
     stdout: expect.stringContaining(`Hold ${bob} of b was released by `),
     stderr: '',
   });
-  expect((await service!.inspect('b'))!.holders.map(({ id }) => id)).toEqual([ann]);
+  expect((await service.inspect('b'))!.holders.map(({ id }) => id)).toEqual([ann]);
   expect(await run('release', 'b', '--force', '--hold', bob!)).toMatchObject({
     stdout: `b has no hold ${bob} with the prefix 'lock'.\n`,
   });
@@ -264,19 +260,19 @@ it('release --hold ends one hold by force, and leaves the others', async () => {
 
 it('release --holder ends the holds of the clients that the text names, and leaves the others', async () => {
   await setUp();
-  const [service] = await bench.serviceList(1);
-  const [ann, bob] = (await service!.inspect('b'))!.holders.map(({ id }) => id);
+  const service = await bench.service();
+  const [ann, bob] = (await service.inspect('b'))!.holders.map(({ id }) => id);
   expect(await run('release', 'b', '--holder', 'bob')).toMatchObject({
     ...{ code: 3, stdout: '', stderr: expect.stringMatching(/--holder LABEL/) },
   });
   expect(await run('release', 'b', '--force', '--holder', 'zoe')).toEqual({
     ...{ code: 0, stdout: "b has no hold of 'zoe' with the prefix 'lock'.\n", stderr: '' },
   });
-  expect((await service!.inspect('b'))!.holders.map(({ id }) => id)).toEqual([ann, bob]);
+  expect((await service.inspect('b'))!.holders.map(({ id }) => id)).toEqual([ann, bob]);
   expect(await run('release', 'b', '--force', '--holder', 'bob')).toEqual({
     ...{ code: 0, stdout: expect.stringMatching(/^b \(1 hold of 'bob'\) was released by /), stderr: '' },
   });
-  expect((await service!.inspect('b'))!.holders.map(({ id }) => id)).toEqual([ann]);
+  expect((await service.inspect('b'))!.holders.map(({ id }) => id)).toEqual([ann]);
 });
 
 it('watch continues until it is interrupted', async () => {
@@ -383,7 +379,7 @@ describe('foreign values under the prefix', () => {
       const { label = '', pattern = '', method = '' } = holder!;
       for (const text of [label, pattern, method]) expect(text).toMatch(/^[!-~]{0,1000}$/);
       const error = await service.acquire(name, { waitTimeout: 0 }).catch((thrown: Error) => thrown);
-      expect(error).toMatchObject({ code: 'LOCK_TIMEOUT', message: expect.stringMatching(/^[ -~]{1,3000}$/) });
+      expect(error).toEqual(lockError('LOCK_TIMEOUT', /^[ -~]{1,3000}$/));
     }
   });
 });

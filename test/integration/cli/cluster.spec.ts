@@ -24,11 +24,11 @@ const mastersInOrder = (): string[] => bench.cluster.addresses.map(({ host, port
 
 describe('the command line program in a Cluster', () => {
   it('finds locks on every master, shows them, and releases one', async () => {
-    const [one, other] = await bench.serviceList(2);
+    const [one, other] = await bench.pair();
     const keys = await bench.cluster.keysOnAllMasters('k', 3);
-    const [lock] = await Promise.all(keys.map((key) => one!.acquire(key)));
+    const [lock] = await Promise.all(keys.map((key) => one.acquire(key)));
     // The program is started five times meanwhile.
-    const waiting = other!.acquire(keys[0]!, { waitTimeout: '60s' });
+    const waiting = other.acquire(keys[0]!, { waitTimeout: '60s' });
     await bench.untilWaiting(keys[0]!, 1);
 
     const ls = await run('ls', 'k-*', '--json');

@@ -3,11 +3,14 @@ import { createLockClient } from 'nestjs-redis-locks/client';
 import { cli } from './cli.js';
 import { startRedis, type RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';
 import { SkewedMaster } from '../../../lab/testbed/clocks/skewed-master.mjs';
-import { FaultLocks } from '../../../lab/testbed/locks/fault-locks.js';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 import { checksOfServer, readReport } from './support.js';
+import { LockServices } from '../../../lab/testbed/locks/lock-services.js';
 
 let redis: RedisServer;
+const services = new LockServices();
+const start = (options: object) => services.start({ connection: redis.url, ...options });
+afterEach(() => services.closeAll());
 beforeAll(async () => {
   redis = await startRedis({ persistent: true });
 });
@@ -33,29 +36,24 @@ async function userWithout(...missing: string[]): Promise<string> {
   return redis.url.replace('//', '//locks:password@');
 }
 
+const finding = (status: string, found: RegExp | string): object => ({
+  ...{ status, found: typeof found === 'string' ? expect.stringContaining(found) : expect.stringMatching(found) },
+});
+
 describe('doctor with a key', () => {
   const layout = async (key: string) => (await examined(redis.url, key)).about('layout');
   const uuid = '00000000-0000-4000-8000-000000000000';
   afterEach(() => redis.admin.flushall());
 
   it('says whether a key is used in the layout of this library, in that of Redisson, or in both', async () => {
-    expect(await layout('orders')).toEqual([
-      expect.objectContaining({ status: 'ok', found: expect.stringMatching(/is free/) }),
-    ]);
+    expect(await layout('orders')).toMatchObject([finding('ok', /is free/)]);
     await redis.admin.hset('lock:state:{orders}', 'a', '1');
-    expect(await layout('orders')).toEqual([
-      expect.objectContaining({
-        status: 'ok',
-        found: expect.stringMatching(/this library only; .*write protocol: redisson/),
-      }),
-    ]);
+    expect(await layout('orders')).toMatchObject([finding('ok', /this library only; .*write protocol: redisson/)]);
     await redis.admin.hset('orders', `${uuid}:42`, '1');
-    expect(await layout('orders')).toEqual([
-      expect.objectContaining({ status: 'warning', found: expect.stringMatching(/do not exclude each other/) }),
-    ]);
+    expect(await layout('orders')).toMatchObject([finding('warning', /do not exclude each other/)]);
     await redis.admin.del('lock:state:{orders}');
     const [found] = await layout('orders');
-    expect(found).toMatchObject({ status: 'warning', found: expect.stringMatching(/Redisson only/) });
+    expect(found).toMatchObject(finding('warning', /Redisson only/));
     expect(found!.advice).toMatch(/write protocol: redisson\(\)/);
   });
 
@@ -87,7 +85,7 @@ describe('doctor with a key', () => {
     await waiter.subscribe(channel);
     const [first] = await layout('orders');
     waiter.disconnect();
-    expect(first).toMatchObject({ status: 'warning', found: expect.stringMatching(found) });
+    expect(first).toMatchObject(finding('warning', found));
   });
 
   it('says what a number may be for which no client waits', async () => {
@@ -95,26 +93,22 @@ describe('doctor with a key', () => {
       /an RSemaphore with 3 free permits, or an RCountDownLatch with the count 3, or a number of another program\. The data in Redis do not show which/;
     const noLatch = /an RSemaphore with \d free permits, or a number of another program\./;
     await redis.admin.set('orders', '3');
-    expect((await layout('orders'))[0]).toMatchObject({ status: 'ok', found: expect.stringMatching(latch) });
+    expect((await layout('orders'))[0]).toMatchObject(finding('ok', latch));
     // A latch has no TTL, and the count-down to 0 deletes it.
     await redis.admin.pexpire('orders', 60_000);
     expect((await layout('orders'))[0]!.found).toMatch(noLatch);
     await redis.admin.set('orders', '0');
     expect((await layout('orders'))[0]!.found).toMatch(noLatch);
     await redis.admin.zadd('{orders}:timeout', 1, 'permit');
-    expect((await layout('orders'))[0]).toMatchObject({
-      status: 'warning',
-      found: expect.stringMatching(/a semaphore with 0 free permits\. .*do not show how many permits an RSemaphore/),
-    });
+    expect((await layout('orders'))[0]).toMatchObject(
+      finding('warning', /a semaphore with 0 free permits\. .*do not show how many permits an RSemaphore/),
+    );
   });
 
   it('finds a latch of this library', async () => {
     const locks = await createLockClient({ connection: redis.url });
     await locks.getCountDownLatch('orders').trySetCount(1);
-    expect((await layout('orders'))[0]).toMatchObject({
-      status: 'ok',
-      found: expect.stringMatching(/this library only/),
-    });
+    expect((await layout('orders'))[0]).toMatchObject(finding('ok', /this library only/));
     await locks.close();
   });
 
@@ -126,7 +120,7 @@ describe('doctor with a key', () => {
 
   it('says what its user has to be allowed', async () => {
     const [found] = (await examined(await userWithout(), 'orders')).about('layout');
-    expect(found).toMatchObject({ status: 'warning', found: expect.stringContaining('NOPERM') });
+    expect(found).toMatchObject(finding('warning', 'NOPERM'));
     expect(found!.advice).toContain("the key 'orders'");
   });
 });
@@ -174,11 +168,7 @@ describe('doctor', () => {
   });
 
   it('names two processes that wait for each other', async () => {
-    const locks = new FaultLocks();
-    const [one, other] = [
-      await locks.start(redis.url, { label: 'one:1' }),
-      await locks.start(redis.url, { label: 'other:1' }),
-    ];
+    const [one, other] = [await start({ label: 'one:1' }), await start({ label: 'other:1' })];
     const [a, b] = [await one.acquire('a'), await other.acquire('b')];
     const waits = [one.acquire('b', { waitTimeout: '1h' }), other.acquire('a', { waitTimeout: '1h' })];
     const found = await eventually(async () => {
@@ -189,12 +179,10 @@ describe('doctor', () => {
     expect(found).toMatch(/other:1 has waited for 'a' for .*, which one:1 holds/);
     await Promise.all([a.release(), b.release()]);
     await Promise.all(waits.map(async (wait) => (await wait).release()));
-    await locks.closeAll();
   });
 
   it('names the clients of the prefix, and the prefixes of others', async () => {
-    const locks = new FaultLocks();
-    const service = await locks.start(redis.url, { keyPrefix: 'shop:lock', label: 'shop:1' });
+    const service = await start({ keyPrefix: 'shop:lock', label: 'shop:1' });
     await service.acquire('a');
     await eventually(async () => (await redis.admin.exists(`shop:lock:client:${service.clientId}`)) === 1);
     await eventually(async () => (await redis.admin.pubsub('CHANNELS', 'shop:lock:client:*')).length === 1);
@@ -206,7 +194,7 @@ describe('doctor', () => {
       { status: 'ok', found: "1 connected with the prefix 'shop:lock': shop:1" },
     ]);
     // Two applications on one Redis, one of which has held nothing yet.
-    const idle = await locks.start(redis.url, { label: 'orders:1' });
+    const idle = await start({ label: 'orders:1' });
     await eventually(async () => (await redis.admin.pubsub('CHANNELS', `lock:client:${idle.clientId}`)).length === 1);
     expect((await examined()).about('clients')).toMatchObject([
       {
@@ -214,7 +202,6 @@ describe('doctor', () => {
         found: `1 connected with the prefix 'lock': ${idle.clientId.slice(0, 8)}; other clients have the prefix 'shop:lock'`,
       },
     ]);
-    await locks.closeAll();
   });
 
   it('warns of masters whose clocks differ', async () => {
@@ -222,9 +209,7 @@ describe('doctor', () => {
     await using third = await startRedis();
     await using ahead = await new SkewedMaster(third, 5_000).listen();
     const masters = await examined(redis.url, ...[redis.url, second.url, ahead.url].flatMap((url) => ['-c', url]));
-    expect(masters.about('clocks')).toMatchObject([
-      { status: 'warning', found: expect.stringMatching(/differ by \d{4} ms: .*:(\d+) is ahead of/) },
-    ]);
+    expect(masters.about('clocks')).toMatchObject([finding('warning', /differ by \d{4} ms: .*:(\d+) is ahead of/)]);
   });
 
   it('finds no problem with the documented permissions, except those of the program itself', async () => {

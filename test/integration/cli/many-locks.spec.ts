@@ -4,16 +4,16 @@ import { ls } from '../../../lib/cli/commands/ls.js';
 import { WatchView } from '../../../lib/cli/commands/watch.js';
 import { styleFor } from '../../../lib/cli/output/style.js';
 import { connect } from '../../../lib/cli/session.js';
-import { FaultLocks } from '../../../lab/testbed/locks/fault-locks.js';
 import { startRedis, type RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';
+import { LockServices } from '../../../lab/testbed/locks/lock-services.js';
 
-const locks = new FaultLocks();
+const services = new LockServices();
 const LONG = 'import:a-supplier-with-a-long-name:products-of-the-whole-year.csv';
 let redis: RedisServer;
 
 beforeAll(async () => {
   redis = await startRedis();
-  const service = await locks.start(redis.url, { renewedLease: '10m' });
+  const service = await services.start({ connection: redis.url, renewedLease: '10m' });
   for (let from = 0; from < 4_998; from += 500) {
     const keys = Array.from({ length: Math.min(500, 4_998 - from) }, (_, i) => `stock:${from + i}`);
     await Promise.all(keys.map((key) => service.acquire(key)));
@@ -22,7 +22,7 @@ beforeAll(async () => {
   await service.acquire('価格:東京都新宿区西新宿二丁目八番一号:非常に長い名前の鍵:🔒🔒');
 }, 60_000);
 afterAll(async () => {
-  await locks.closeAll();
+  await services.closeAll();
   await redis.stop();
 });
 

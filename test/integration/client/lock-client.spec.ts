@@ -97,7 +97,7 @@ describe('createLockClient', () => {
   });
 
   it.each(['memory', 'redis'] as const)(
-    'says that it is closed to calls that read or change locks, in %s',
+    'says to calls that read or change locks that it is closed: %s',
     async (store) => {
       const client = await createLockClient({ store, ...settings() }, quiet);
       const [lock, latch] = [client.getLock('a'), client.getCountDownLatch('b')];

@@ -1,12 +1,11 @@
 import { jest } from '@jest/globals';
 import { createSentinel } from 'redis';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
-import { FaultLocks, redisKey, useOf } from '../../../lab/testbed/locks/fault-locks.js';
-import { useSentinels } from '../../../lab/testbed/locks/fault-setups.js';
-import { expectHandoff } from '../../../lab/testbed/locks/handoff.js';
 import { RespProxy } from '../../../lab/testbed/proxies/resp-proxy.mjs';
 import type { RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';
-import type { RedisSentinels } from '../../../lab/testbed/servers/redis-sentinels.mjs';
+import { SentinelBench } from '../../../lab/testbed/locks/sentinel-bench.js';
+import { expectHandoff, redisKey, useOf } from '../../../lab/testbed/locks/locks.js';
+import { lockError } from '../../../lab/testbed/locks/lock-error.js';
 
 type Options = Partial<Parameters<typeof createSentinel>[0]>;
 type Sentinel = ReturnType<typeof createSentinel>;
@@ -16,18 +15,16 @@ const SOON = 2_500;
 /** How long an outage may take: Sentinels may have to try a second time. */
 const OUTAGE = { commandTimeout: '15s', renewedLease: 3_000 } as const;
 
-let sentinels: RedisSentinels;
-const locks = new FaultLocks();
 const clients: Sentinel[] = [];
 
 // node-redis 5 prints what it meets during a failover.
 beforeEach(() => void jest.spyOn(console, 'log').mockImplementation(() => undefined));
 afterEach(() => Promise.all(clients.splice(0).map((client) => client.destroy())));
-useSentinels(locks, (started) => (sentinels = started));
+const bench = new SentinelBench();
 afterEach(() => void jest.restoreAllMocks());
 
 function sentinelClient(options: Options = {}): Sentinel {
-  const { name, sentinels: sentinelRootNodes } = sentinels.connection;
+  const { name, sentinels: sentinelRootNodes } = bench.sentinels.connection;
   const client: Sentinel = createSentinel({ name, sentinelRootNodes, ...options });
   client.on('error', () => undefined);
   clients.push(client);
@@ -39,11 +36,6 @@ async function connected(options?: Options): Promise<Sentinel> {
   await client.connect();
   return client;
 }
-
-const waiters = async (key: string, count: number): Promise<unknown> => {
-  const { admin } = await sentinels.master();
-  return eventually(async () => (await admin.zcard(redisKey('queue', key))) === count);
-};
 
 /** Ends the connections of clients, and not those of the Sentinels, which would take the master for dead. */
 async function disconnectClients({ admin }: RedisServer): Promise<void> {
@@ -61,25 +53,22 @@ describe('a Sentinel client of node-redis that the application passes in', () =>
   it('leads to the master, and stays as it was when the module ends', async () => {
     const own = await connected();
     const listening = own.eventNames();
-    const [one, other] = [await locks.start(own), await locks.start(sentinels.connection)];
+    const [one, other] = [await bench.service({ connection: own }), await bench.service()];
     const lock = await other.acquire('a');
     expect(await one.tryAcquire('a')).toBeNull();
     const waiting = one.acquire('a', { replicas: { min: 1, timeout: '2s' } });
-    await waiters('a', 1);
+    await bench.untilWaiting('a', 1);
     await expectHandoff(lock, waiting, SOON);
-    await locks.closeAll();
+    await bench.close();
     expect(own.eventNames()).toEqual(listening);
     expect(await own.ping()).toBe('PONG');
   });
 
   it('may connect later: until then, a start says why it fails, and calls wait', async () => {
     const own = sentinelClient();
-    const service = locks.make(own, { commandTimeout: 300 });
-    await expect(service.start()).rejects.toMatchObject({
-      code: 'LOCK_STORE',
-      message: expect.stringContaining('is not connected: call its connect()'),
-    });
-    const later = locks.make(own, OUTAGE);
+    const service = bench.make({ connection: own, commandTimeout: 300 });
+    await expect(service.start()).rejects.toEqual(lockError('LOCK_STORE', 'is not connected: call its connect()'));
+    const later = bench.make({ ...OUTAGE, connection: own });
     const starting = later.start();
     const lock = later.acquire('a');
     await own.connect();
@@ -91,12 +80,12 @@ describe('a Sentinel client of node-redis that the application passes in', () =>
   it('may lend all of its connections, except while the module connects for the first time', async () => {
     const own = await connected();
     const lease = await own.acquire();
-    const service = locks.make(own, { commandTimeout: 500 });
+    const service = bench.make({ connection: own, commandTimeout: 500 });
     await expect(service.start()).rejects.toThrow(/has no free connection.*release one/);
     await lease.release();
     await eventually(() => useOf(service, 'a').then(() => true));
     const again = await own.acquire();
-    const { admin } = await sentinels.master();
+    const { admin } = await bench.sentinels.master();
     await admin.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
     await useOf(service, 'a');
     await again.release();
@@ -104,12 +93,12 @@ describe('a Sentinel client of node-redis that the application passes in', () =>
   });
 
   it('may keep a connection for itself', async () => {
-    await useOf(await locks.start(await connected({ reserveClient: true })), 'a');
+    await useOf(await bench.service({ connection: await connected({ reserveClient: true }) }), 'a');
   });
 
   it('loses no connection of its pool', async () => {
     const own = await connected({ masterPoolSize: 2 });
-    const service = locks.make(own);
+    const service = bench.make({ connection: own });
     await Promise.all([useOf(service, 'a'), own.ping()]);
     const leases: Array<Awaited<ReturnType<Sentinel['acquire']>>> = [];
     for (let i = 0; i < 2; i++) void own.acquire().then((lease) => leases.push(lease));
@@ -119,24 +108,22 @@ describe('a Sentinel client of node-redis that the application passes in', () =>
 
   it('may be destroyed: locks last as long as the connections of the module', async () => {
     const own = await connected();
-    const service = await locks.start(own, { commandTimeout: 1_000 });
+    const service = await bench.service({ connection: own, commandTimeout: 1_000 });
     const lock = await service.acquire('a');
     await own.destroy();
     await useOf(service, 'b');
     await lock.verify();
-    await disconnectClients(await sentinels.master());
-    await expect(service.acquire('b')).rejects.toMatchObject({
-      code: 'LOCK_STORE',
-      transient: true,
-      message: expect.stringContaining('is not connected: call its connect()'),
-    });
+    await disconnectClients(await bench.sentinels.master());
+    await expect(service.acquire('b')).rejects.toEqual(
+      lockError('LOCK_STORE', 'is not connected: call its connect()', { transient: true }),
+    );
     await own.connect();
     await eventually(() => lock.verify().then(() => true));
     expect(await lock.release()).toBe(true);
   });
 
   it('lends its login and its map of addresses', async () => {
-    const master = await sentinels.master();
+    const master = await bench.sentinels.master();
     await using proxy = await RespProxy.start(master);
     await master.admin.acl('SETUSER', 'app', 'on', '>secret', '+@all', '~*', '&*');
     const own = await connected({
@@ -144,7 +131,7 @@ describe('a Sentinel client of node-redis that the application passes in', () =>
       nodeAddressMap: { [`${master.host}:${master.port}`]: { host: proxy.host, port: proxy.port } },
     });
     const acquired = proxy.seen({ names: ['evalsha', 'eval'] });
-    await useOf(await locks.start(own), 'a');
+    await useOf(await bench.service({ connection: own }), 'a');
     await acquired;
     const list = String(await master.admin.client('LIST'));
     // Its own client has one connection for commands, and one for subscriptions if there are any.
@@ -153,20 +140,20 @@ describe('a Sentinel client of node-redis that the application passes in', () =>
 
   it('its only Sentinel restarts, and announces no later failover: the old master is left when it is a replica', async () => {
     const own = await connected();
-    const service = await locks.start(own, OUTAGE);
-    const { watcher } = sentinels;
+    const service = await bench.service({ ...OUTAGE, connection: own });
+    const { watcher } = bench.sentinels;
     await watcher.kill();
     const trace: string[] = [];
     own.setTracer(trace);
     await watcher.start();
     // node-redis has asked it, and does not subscribe again to a Sentinel of the same address.
     await eventually(() => trace.includes('transform: exit'), { within: 10_000 });
-    const old = await sentinels.master();
-    await sentinels.failover();
+    const old = await bench.sentinels.master();
+    await bench.sentinels.failover();
     await eventually(async () => !(await old.isMaster()), { within: 60_000 });
     await useOf(service, 'a');
     const lock = await service.acquire('a');
-    expect(await (await sentinels.master()).admin.exists(redisKey('state', 'a'))).toBe(1);
+    expect(await (await bench.sentinels.master()).admin.exists(redisKey('state', 'a'))).toBe(1);
     expect(await lock.release()).toBe(true);
   });
 });

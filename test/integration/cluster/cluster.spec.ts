@@ -4,6 +4,7 @@ import { StagedStore } from '../../../lib/testing/contract/stage.js';
 import { ClusterBench } from '../../../lab/testbed/locks/cluster-bench.js';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 import { COMMANDS, IN_CLUSTER } from '../../../lab/testbed/servers/least-privilege.js';
+import { expectHandoff } from '../../../lab/testbed/locks/locks.js';
 
 const bench = new ClusterBench();
 const quiet = { debug() {}, log() {}, warn() {}, error() {} };
@@ -41,19 +42,19 @@ describe('locks in several slots', () => {
   });
 
   it('are acquired in one step within a slot, otherwise one by one, all or none', async () => {
-    const [one, other] = await bench.serviceList(2);
+    const [one, other] = await bench.pair();
     await bench.resetStats();
-    const together = await one!.acquire(['x:{t}', 'y:{t}', 'z:{t}']);
+    const together = await one.acquire(['x:{t}', 'y:{t}', 'z:{t}']);
     expect(await bench.calls('evalsha')).toBe(1);
-    expect(await other!.tryAcquire(['w:{t}', 'y:{t}'])).toBeNull();
+    expect(await other.tryAcquire(['w:{t}', 'y:{t}'])).toBeNull();
     await together.release();
 
     const keys = await bench.cluster.keysOnAllMasters('several', 6);
-    const apart = await one!.acquire(keys);
+    const apart = await one.acquire(keys);
     expect(apart.fencingTokens.size).toBe(6);
-    for (const key of keys) expect(await other!.tryAcquire(key)).toBeNull();
-    expect(await other!.tryAcquire(['free', keys[3]!])).toBeNull();
-    const waiting = other!.acquire([...keys].reverse());
+    for (const key of keys) expect(await other.tryAcquire(key)).toBeNull();
+    expect(await other.tryAcquire(['free', keys[3]!])).toBeNull();
+    const waiting = other.acquire([...keys].reverse());
     await bench.untilWaiting([...keys].sort()[0]!, 1);
     await apart.release();
     const next = await waiting;
@@ -76,22 +77,19 @@ it('tells that a holder which has ended is not connected, whatever node has its 
 
 describe('a handoff in a Cluster', () => {
   it('is one command and one message in the slot, and a hot key has one subscription', async () => {
-    const [one, other] = await bench.serviceList(2);
+    const [one, other] = await bench.pair();
     for (const [first, second] of [
-      [one!, other!],
-      [other!, one!],
+      [one, other],
+      [other, one],
     ]) {
-      const lock = await first!.acquire('b');
-      const next = second!.acquire('b');
-      await bench.untilWaiting('b', 1);
-      await lock.release();
-      await (await next).release();
+      const { lock, waiting: next } = await bench.contended(first!, second!, { key: 'b' });
+      await expectHandoff(lock, next);
     }
     await bench.resetStats();
-    let holder = await one!.acquire('b');
+    let holder = await one.acquire('b');
     const turns = 10;
     for (let i = 0; i < turns; i++) {
-      const next = [other!, one!][i % 2]!.acquire('b');
+      const next = [other, one][i % 2]!.acquire('b');
       await bench.untilWaiting('b', 1);
       await holder.release();
       holder = await next;
@@ -114,13 +112,13 @@ describe('a handoff in a Cluster', () => {
   });
 
   it('drops a channel after some time without waiters, and subscribes again', async () => {
-    const [one, other] = await bench.serviceList(2, { renewedLease: 600, commandTimeout: 500 });
+    const [one, other] = await bench.pair({ renewedLease: 600, commandTimeout: 500 });
     const listening = async (key: string): Promise<number> =>
       ((await (await bench.cluster.masterOf(key)).admin.call('PUBSUB', 'SHARDCHANNELS', `*{${key}}*`)) as string[])
         .length;
     for (let times = 0; times < 2; times++) {
-      const [lock, kept] = [await one!.acquire('h'), await one!.acquire('1:{i}')];
-      const waiting = [other!.acquire('h'), other!.acquire('1:{i}')];
+      const [lock, kept] = [await one.acquire('h'), await one.acquire('1:{i}')];
+      const waiting = [other.acquire('h'), other.acquire('1:{i}')];
       await bench.untilWaiting('h', 1);
       await bench.untilWaiting('1:{i}', 1);
       const since = performance.now();
@@ -165,15 +163,13 @@ describe('a Cluster client that the application passes in', () => {
     }
     const redisOptions = { username: 'locks', password: 'secret' };
     const connection = { cluster: bench.cluster.addresses, options: { redisOptions } };
-    const [one, other] = await bench.serviceList(2, { connection });
-    const lock = await one!.acquire('a');
-    const waiting = other!.acquire('a');
-    await bench.untilWaiting('a', 1);
+    const [one, other] = await bench.pair({ connection });
+    const { lock, waiting } = await bench.contended(one, other);
     await lock.release();
-    expect(await other!.forceRelease((await waiting).key)).toBe(true);
-    const latch = one!.getCountDownLatch('b');
+    expect(await other.forceRelease((await waiting).key)).toBe(true);
+    const latch = one.getCountDownLatch('b');
     await latch.trySetCount(1);
-    const opened = other!.getCountDownLatch('b').await();
+    const opened = other.getCountDownLatch('b').await();
     await latch.countDown();
     expect(await opened).toBe(true);
     const refused = await Promise.all(

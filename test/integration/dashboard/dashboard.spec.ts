@@ -13,7 +13,7 @@ import { map, type Observable } from 'rxjs';
 import { getLockServiceToken, LockService } from 'nestjs-redis-locks';
 import { RedisLockDashboardModule } from 'nestjs-redis-locks/dashboard';
 import { eventually, eventuallyPasses } from '../../../lab/testbed/wait/eventually.mjs';
-import { aborted } from '../../../lab/testbed/locks/locks.js';
+import { aborted, expectHandoff } from '../../../lab/testbed/locks/locks.js';
 import { RespProxy } from '../../../lab/testbed/proxies/resp-proxy.mjs';
 import { deferred } from '../../../lab/testbed/wait/deferred.js';
 import { SCRIPTS } from '../../../lib/store/redis/scripts.generated.js';
@@ -86,7 +86,7 @@ describe.each(ADAPTERS)('the dashboard on %s', (_name, adapter) => {
     const server = await serve(bench, {}, { adapter });
     await using stream = await Stream.open(server);
     await stream.until(({ locks }) => locks.list.length === 0);
-    const lock = await server.app.get(LockService).acquire('a');
+    const lock = await server.locks.acquire('a');
     await stream.until(({ locks }) => locks.list[0]?.key === 'a');
     await lock.release();
     const { activity } = await stream.until(({ activity: { hold } }) => hold.released.some(Boolean));
@@ -97,8 +97,8 @@ describe.each(ADAPTERS)('the dashboard on %s', (_name, adapter) => {
   it('releases a lock, hands it to the next waiter, notifies its holder, and logs who did it', async () => {
     const server = await serve(bench, { readOnly: false }, { adapter });
     const warn = jest.fn<(line: string) => void>();
-    const locks = server.app.get(LockService);
-    const other = (await bench.boot({}, { shutdownTimeout: 0 })).get(LockService);
+    const locks = server.locks;
+    const other = await bench.other();
     const lock = await locks.acquire('a');
     const waiting = other.acquire('a');
     // Its client writes the label in the background.
@@ -136,16 +136,16 @@ describe.each(ADAPTERS)('the dashboard on %s', (_name, adapter) => {
     ['from no origin', { ...OWN, origin: 'null' }],
   ])('refuses a release %s', async (_how, headers) => {
     const server = await serve(bench, { readOnly: false }, { adapter });
-    const lock = await server.app.get(LockService).acquire('a');
+    const lock = await server.locks.acquire('a');
     const { status } = await server.release({ key: 'a', fencingToken: lock.fencingToken }, headers);
     // Fastify knows no other type than JSON and text.
     expect([403, 415]).toContain(status);
-    expect((await server.app.get(LockService).inspect('a'))!.fencingToken).toBe(lock.fencingToken);
+    expect((await server.locks.inspect('a'))!.fencingToken).toBe(lock.fencingToken);
   });
 
   it('accepts a release from its own origin', async () => {
     const server = await serve(bench, { readOnly: false }, { adapter });
-    const { fencingToken } = await server.app.get(LockService).acquire('a');
+    const { fencingToken } = await server.locks.acquire('a');
     const { origin } = new URL(server.url);
     expect((await server.release({ key: 'a', fencingToken }, { ...OWN, origin })).body).toEqual({
       outcome: 'released',
@@ -211,8 +211,8 @@ describe.each(ADAPTERS)('the dashboard on %s', (_name, adapter) => {
 describe('the dashboard', () => {
   it('reports holders and waiters of all processes', async () => {
     const server = await serve(bench, {});
-    const own = server.app.get(LockService);
-    const other = (await bench.boot({}, { shutdownTimeout: 0 })).get(LockService);
+    const { locks: own } = server;
+    const other = await bench.other();
     const lock = await own.acquire('stock:42', { owner: 'ann' });
     await other.acquire('prices', { kind: 'read' });
     const waiting = other.acquire('stock:42');
@@ -238,13 +238,12 @@ describe('the dashboard', () => {
     expect(holder!.lease).toBeGreaterThan(20_000);
     expect(holder!.age).toBeGreaterThanOrEqual(0);
     expect(holder!.age).toBeLessThan(10_000);
-    await lock.release();
-    await (await waiting).release();
+    await expectHandoff(lock, waiting);
   });
 
   it('releases very many holds with few commands', async () => {
     const server = await serve(bench, { readOnly: false });
-    const other = (await bench.boot({}, { shutdownTimeout: 0 })).get(LockService);
+    const other = await bench.other();
     const readers = await Promise.all(Array.from({ length: 300 }, () => other.acquire('a', ALONE)));
     const order = { key: 'a', fencingToken: (await server.state()).locks.list[0]!.fencingToken };
     await bench.redis.admin.config('RESETSTAT');
@@ -255,7 +254,7 @@ describe('the dashboard', () => {
 
   it('refuses a release of one hold that has ended since the page showed it', async () => {
     const server = await serve(bench, { readOnly: false });
-    const other = (await bench.boot({}, { shutdownTimeout: 0 })).get(LockService);
+    const other = await bench.other();
     const [first, second] = [await other.acquire('a', ALONE), await other.acquire('a', ALONE)];
     const [{ holders } = { holders: [] }] = (await server.state()).locks.list;
     const { id, fencingToken } = holders.find((each) => each.fencingToken === first.fencingToken)!;
@@ -269,48 +268,41 @@ describe('the dashboard', () => {
   });
 
   it('ends no later hold if the lock changes hands while the release is under way', async () => {
-    const proxy = await RespProxy.start(bench.redis);
-    try {
-      const server = await serve(bench, { readOnly: false }, { module: { connection: proxy.url } });
-      const [holder, other] = (await Promise.all([1, 2].map(() => bench.boot({}, { shutdownTimeout: 0 })))).map((app) =>
-        app.get(LockService),
-      ) as [LockService, LockService];
-      const { release } = server;
-      const warm = await other.acquire('warm');
-      await release({ key: 'warm', fencingToken: warm.fencingToken });
-      const lock = await holder.acquire('a');
-      const waiting = other.acquire('a');
-      await eventually(async () => (await holder.inspect('a'))?.waiters.length === 1);
-      // The first look passes. What follows it waits.
-      let looks = 0;
-      const held = deferred();
-      const stop = proxy.onCommand(({ args }) => {
-        const isOf = ({ sha1 }: { readonly sha1: string }): boolean => args[0] === sha1;
-        if (!args.some((arg) => arg.includes('{a}'))) return;
-        if (isOf(SCRIPTS.forceRelease) || (isOf(SCRIPTS.inspect) && (looks += 1) === 2)) {
-          proxy.holdRequests();
-          held.resolve();
-        }
-      });
-      const releasing = release({ key: 'a', fencingToken: lock.fencingToken });
-      await held;
-      stop();
-      await lock.release();
-      const next = await waiting;
-      proxy.heal();
-      expect(await releasing).toMatchObject({ status: 200, body: { outcome: 'free' } });
-      await next.verify();
-      expect(next.isHeld).toBe(true);
-      expect(await next.release()).toBe(true);
-    } finally {
-      await proxy.close();
-    }
+    await using proxy = await RespProxy.start(bench.redis);
+    const server = await serve(bench, { readOnly: false }, { module: { connection: proxy.url } });
+    const [holder, other] = [await bench.other(), await bench.other()];
+    const warm = await other.acquire('warm');
+    await server.release({ key: 'warm', fencingToken: warm.fencingToken });
+    const lock = await holder.acquire('a');
+    const waiting = other.acquire('a');
+    await eventually(async () => (await holder.inspect('a'))?.waiters.length === 1);
+    // The first look passes. What follows it waits.
+    let looks = 0;
+    const held = deferred();
+    const stop = proxy.onCommand(({ args }) => {
+      const isOf = ({ sha1 }: { readonly sha1: string }): boolean => args[0] === sha1;
+      if (!args.some((arg) => arg.includes('{a}'))) return;
+      if (isOf(SCRIPTS.forceRelease) || (isOf(SCRIPTS.inspect) && (looks += 1) === 2)) {
+        proxy.holdRequests();
+        held.resolve();
+      }
+    });
+    const releasing = server.release({ key: 'a', fencingToken: lock.fencingToken });
+    await held;
+    stop();
+    await lock.release();
+    const next = await waiting;
+    proxy.heal();
+    expect(await releasing).toMatchObject({ status: 200, body: { outcome: 'free' } });
+    await next.verify();
+    expect(next.isHeld).toBe(true);
+    expect(await next.release()).toBe(true);
   });
 
   it('counts a timeout as an incident with its holder, and a caller that does without the lock as none', async () => {
     const server = await serve(bench, {}, { module: { label: 'web:1' } });
-    const locks = server.app.get(LockService);
-    const other = (await bench.boot({}, { shutdownTimeout: 0, label: 'jobs:2' })).get(LockService);
+    const { locks } = server;
+    const other = await bench.other({ label: 'jobs:2' });
     await using _held = await other.acquire('a');
     // Before a caller waits, so that its event has the label of the holder and not the id.
     await eventually(async () => (await locks.inspect('a'))?.holders[0]?.label === 'jobs:2');
@@ -326,7 +318,7 @@ describe('the dashboard', () => {
     await bench.redis.admin.set('lock:state:{foreign}', 'text', 'EX', 60);
     await bench.redis.admin.hset('lock:state:{mode}', 'x:1', `sideways held ${Date.now() + 60_000} 1 1 owner`);
     await bench.redis.admin.pexpire('lock:state:{mode}', 60_000);
-    const held = await server.app.get(LockService).acquire('held');
+    const held = await server.locks.acquire('held');
     const { locks } = await server.state();
     expect(locks.list.map(({ key }) => key)).toEqual(['held']);
     expect(locks.trouble).toBeUndefined();
@@ -355,7 +347,7 @@ describe('the dashboard', () => {
 
   it('is read only without guards, unless an option says otherwise', async () => {
     const server = await serve(bench, {});
-    const lock = await server.app.get(LockService).acquire('a');
+    const lock = await server.locks.acquire('a');
     expect(await server.release({ key: 'a', fencingToken: lock.fencingToken })).toEqual({
       status: 403,
       body: { outcome: 'read-only' },
@@ -417,7 +409,7 @@ describe('the dashboard', () => {
 
   it('counts all locks, and filters and sorts all of them, however few it shows', async () => {
     const server = await serve(bench, { limit: 3 });
-    const locks = server.app.get(LockService);
+    const { locks } = server;
     const keys = ['a', 'b', 'c', 'd', 'e'];
     for (const key of keys) {
       await locks.acquire(key, { owner: `owner-of-${key}` });
@@ -425,7 +417,7 @@ describe('the dashboard', () => {
       const since = Date.now();
       await eventually(() => Date.now() > since + 1);
     }
-    const other = (await bench.boot({}, { shutdownTimeout: 0 })).get(LockService);
+    const other = await bench.other();
     const waiting = other.acquire('d', { waitTimeout: '1m' });
     waiting.catch(() => undefined);
     await eventually(async () => (await locks.inspect('d'))?.waiters.length === 1);
@@ -462,7 +454,7 @@ describe('the dashboard', () => {
 
   it('shows locks in memory', async () => {
     const server = await serve(bench, {}, { module: { store: 'memory', keyPrefix: 'dashboard' } });
-    const lock = await server.app.get(LockService).acquire('a');
+    const lock = await server.locks.acquire('a');
     expect((await server.state()).locks).toMatchObject({ totals: { complete: true }, list: [{ key: 'a' }] });
     await lock.release();
   });
@@ -472,7 +464,7 @@ describe('the dashboard', () => {
     const app = await bench.boot();
     expect(isObserved(app.get(LockService))).toBe(false);
     const server = await serve(bench, {});
-    const locks = server.app.get(LockService);
+    const { locks } = server;
     expect(isObserved(locks)).toBe(true);
     await server.app.close();
     expect(isObserved(locks)).toBe(false);

@@ -1,5 +1,6 @@
 import { request } from 'node:http';
 import type { INestApplication, ModuleMetadata } from '@nestjs/common';
+import { LockService } from 'nestjs-redis-locks';
 import type { RedisLockRootOptions } from '../../../lib/module/redis-lock.options.js';
 import { RedisLockDashboardModule, type RedisLockDashboardOptions } from 'nestjs-redis-locks/dashboard';
 import type { DashboardState } from '../../../lib/dashboard/dashboard-state.js';
@@ -11,6 +12,7 @@ export const OWN = { 'content-type': 'application/json', 'x-lock-dashboard': '1'
 
 export interface DashboardServer {
   readonly app: INestApplication;
+  readonly locks: LockService;
   readonly url: string;
   get(path: string, headers?: Record<string, string>): Promise<Response>;
   state(query?: string): Promise<DashboardState>;
@@ -39,7 +41,7 @@ export async function serve(
   const url = root + at;
   const get = (path: string, headers: Record<string, string> = {}): Promise<Response> => fetch(url + path, { headers });
   return {
-    ...{ app, url, get },
+    ...{ app, locks: app.get(LockService), url, get },
     state: async (query = '') => (await get(`/state${query}`)).json() as Promise<DashboardState>,
     async release(order, headers = OWN) {
       // fetch sends `sec-fetch-mode` by itself and takes no Host.

@@ -29,12 +29,16 @@ const leads = (election: LeaderElection): Promise<unknown> =>
 
 /** A leader, and a candidate that stands behind it. */
 async function pair(options = {}) {
-  const [one, other] = (await bench.serviceList(2, options)).map((service) => ({ service, ...candidate(service) }));
-  one!.election.start();
-  await leads(one!.election);
-  other!.election.start();
+  const [first, second] = await bench.pair(options);
+  const [one, other] = [
+    { service: first, ...candidate(first) },
+    { service: second, ...candidate(second) },
+  ];
+  one.election.start();
+  await leads(one.election);
+  other.election.start();
   await bench.untilWaiting('a', 1);
-  return [one!, other!] as const;
+  return [one, other] as const;
 }
 
 describe('a leader election', () => {

@@ -140,8 +140,8 @@ describe('health, with Terminus', () => {
 
 describe('LockService.health', () => {
   it('does not mistake a short first, a shorter or a fixed lease for a late renewal', async () => {
-    const locks = (await bench.boot({}, { shutdownTimeout: 0 })).get(LockService);
-    const other = (await bench.boot({}, { shutdownTimeout: 0 })).get(LockService);
+    const locks = await bench.other();
+    const other = await bench.other();
     const first = await locks.acquire('a');
     const handedOver = other.acquire('a');
     await eventually(async () => (await locks.inspect('a'))?.waiters.length === 1);

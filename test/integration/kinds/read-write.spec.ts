@@ -32,21 +32,21 @@ describe('a read-write lock', () => {
 
 describe('downgrade and upgrade', () => {
   it('in run: a writer reads, releases the write lock, and keeps reading with others', async () => {
-    const [one, other] = await bench.serviceList(2);
+    const [one, other] = await bench.pair();
     const order: string[] = [];
     let reading!: LockHandle;
     const waiting = { reader: undefined as Promise<LockHandle> | undefined };
-    await one!.run(
+    await one.run(
       'a',
       async (writer) => {
-        reading = await one!.acquire('a', READ);
+        reading = await one.acquire('a', READ);
         expect(reading.owner).toBe(writer.owner);
-        waiting.reader = other!.acquire('a', READ).then((handle) => {
+        waiting.reader = other.acquire('a', READ).then((handle) => {
           order.push('reader');
           return handle;
         });
         await bench.untilWaiting('a', 1);
-        expect(await other!.tryAcquire('a', READ)).toBeNull();
+        expect(await other.tryAcquire('a', READ)).toBeNull();
         order.push('downgraded');
       },
       WRITE,
@@ -55,25 +55,25 @@ describe('downgrade and upgrade', () => {
     await (await waiting.reader!).release();
     expect(order).toEqual(['downgraded', 'reader']);
     await reading.verify();
-    expect(await other!.tryAcquire('a', WRITE)).toBeNull();
+    expect(await other.tryAcquire('a', WRITE)).toBeNull();
     await reading.release();
-    expect(await other!.tryAcquire('a', WRITE)).not.toBeNull();
+    expect(await other.tryAcquire('a', WRITE)).not.toBeNull();
   });
 
   it('leave no place in the queue if an upgrade is noticed while it waits', async () => {
     const [holder, service, third] = await bench.serviceList(3, { renewedLease: 2_000, grantTimeout: 600 });
-    const lock = await holder!.acquire('a', WRITE);
+    const lock = await holder.acquire('a', WRITE);
     // Both of one owner, which holds nothing yet: first its reader, then its writer.
-    const reading = service!.acquire('a', { ...READ, owner: 'me', waitTimeout: '5s' });
+    const reading = service.acquire('a', { ...READ, owner: 'me', waitTimeout: '5s' });
     await bench.untilWaiting('a', 1);
-    const writing = timed(() => service!.acquire('a', { ...WRITE, owner: 'me', waitTimeout: '5s' }));
+    const writing = timed(() => service.acquire('a', { ...WRITE, owner: 'me', waitTimeout: '5s' }));
     await bench.untilWaiting('a', 2);
     await lock.release();
     const reader = await reading;
     // It would wait for its own reader: told so when it asks next, and gone from the queue then.
     expect((await writing).error).toMatchObject({ code: 'LOCK_CONFIG' });
     expect(await bench.waiters('a')).toEqual([]);
-    const beside = await timed(() => third!.acquire('a', READ));
+    const beside = await timed(() => third.acquire('a', READ));
     expect(beside.ran).toBeLessThan(AT_ONCE);
     await reader.release();
   });
@@ -107,12 +107,12 @@ describe('downgrade and upgrade', () => {
 
   it('let a reader pass a waiting writer by owner, too', async () => {
     const [one, other, writer] = await bench.serviceList(3);
-    const first = await one!.acquire('a', { ...READ, owner: 'me' });
-    const writing = writer!.acquire('a', WRITE);
+    const first = await one.acquire('a', { ...READ, owner: 'me' });
+    const writing = writer.acquire('a', WRITE);
     await bench.untilWaiting('a', 1);
-    const { value, ran } = await timed(() => other!.acquire('a', { ...READ, owner: 'me' }));
+    const { value, ran } = await timed(() => other.acquire('a', { ...READ, owner: 'me' }));
     expect(ran).toBeLessThan(AT_ONCE);
-    expect(await other!.tryAcquire('a', { ...READ, owner: 'you' })).toBeNull();
+    expect(await other.tryAcquire('a', { ...READ, owner: 'you' })).toBeNull();
     await first.release();
     await value!.release();
     await writing;

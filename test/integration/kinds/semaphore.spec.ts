@@ -95,14 +95,14 @@ describe('a semaphore', () => {
   });
 
   it('excludes locks of other kinds on the same key', async () => {
-    const [one, other] = await bench.serviceList(2);
-    const semaphore = one!.getSemaphore('s', { permits: 3 });
+    const [one, other] = await bench.pair();
+    const semaphore = one.getSemaphore('s', { permits: 3 });
     const permit = await semaphore.acquire();
-    expect(await other!.tryAcquire('s')).toBeNull();
-    expect(await other!.tryAcquire('s', { kind: 'read' })).toBeNull();
+    expect(await other.tryAcquire('s')).toBeNull();
+    expect(await other.tryAcquire('s', { kind: 'read' })).toBeNull();
     await permit.release();
     for (const type of ['read', 'write'] as const) {
-      const lock = await other!.acquire('s', { kind: type });
+      const lock = await other.acquire('s', { kind: type });
       expect(await semaphore.tryAcquire()).toBeNull();
       expect(await semaphore.availablePermits()).toBe(0);
       await lock.release();

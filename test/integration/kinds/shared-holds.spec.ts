@@ -3,8 +3,9 @@ import { redisson } from 'nestjs-redis-locks/redisson';
 import { LockBench } from '../../../lab/testbed/locks/locks.js';
 import { observe, releaseAll } from './support.js';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
+import { lockError } from '../../../lab/testbed/locks/lock-error.js';
 
-const bench = new LockBench();
+const bench = new LockBench({ leavesNothing: true });
 const READ = { kind: 'read' } as const;
 /** Callers may join, and permits pass on, for so long that no test is too slow for it. */
 const LONG = { localHandoffTime: '10s' } as const;
@@ -25,57 +26,53 @@ describe('readers of one process', () => {
     expect(await stored('a')).toBe(1);
     expect(await others[0]!.release()).toBe(true);
     expect(await scripts()).toBe(1);
-    await bench.untilNothingIsLeft();
   });
 
   it('are served in portions if very many wait', async () => {
-    const [writer, readers] = await bench.serviceList(2);
-    const lock = await writer!.acquire('a');
-    const reading = Array.from({ length: 2_500 }, () => readers!.acquire('a', READ));
+    const [writer, readers] = await bench.pair();
+    const lock = await writer.acquire('a');
+    const reading = Array.from({ length: 2_500 }, () => readers.acquire('a', READ));
     await bench.untilWaiting('a', 1);
     await lock.release();
     const handles = await Promise.all(reading);
     expect(await stored('a')).toBe(3);
     expect(await releaseAll(handles)).toEqual(handles.map(() => true));
-    await bench.untilNothingIsLeft();
   });
 
   it('free the key when the last of them loses its lease, however long the store would keep it', async () => {
-    const [service, other] = await bench.serviceList(2, LONG);
-    const first = await service!.acquire('a', READ);
-    await service!.acquire('a', { ...READ, expire: '2s' });
+    const [service, other] = await bench.pair(LONG);
+    const first = await service.acquire('a', READ);
+    await service.acquire('a', { ...READ, expire: '2s' });
     await first.release();
     expect(await stored('a')).toBe(1);
-    const writer = await other!.acquire('a', { waitTimeout: '8s' });
+    const writer = await other.acquire('a', { waitTimeout: '8s' });
     expect(writer.isHeld).toBe(true);
     await writer.release();
-    await bench.untilNothingIsLeft();
   });
 
   it('are all shown by inspect in their process, and one of them can be released by force', async () => {
-    const [here, there] = await bench.serviceList(2, LONG);
-    const handles = await Promise.all([1, 2, 3].map(() => here!.acquire('a', { ...READ, pattern: 'a list' })));
-    expect((await there!.inspect('a'))!.holders).toHaveLength(1);
-    const { holders } = (await here!.inspect('a'))!;
+    const [here, there] = await bench.pair(LONG);
+    const handles = await Promise.all([1, 2, 3].map(() => here.acquire('a', { ...READ, pattern: 'a list' })));
+    expect((await there.inspect('a'))!.holders).toHaveLength(1);
+    const { holders } = (await here.inspect('a'))!;
     expect(new Set(holders.map(({ id }) => id)).size).toBe(3);
     expect(holders.map(({ client, pattern, kind: type }) => [client, pattern, type])).toEqual(
-      handles.map(() => [here!.clientId, 'a list', 'read']),
+      handles.map(() => [here.clientId, 'a list', 'read']),
     );
-    expect(await here!.forceRelease('a', { hold: holders[1]!.id })).toBe(true);
+    expect(await here.forceRelease('a', { hold: holders[1]!.id })).toBe(true);
     expect(handles.map(({ isHeld }) => isHeld)).toEqual([true, false, true]);
-    expect(await here!.forceRelease('a', { hold: holders[1]!.id })).toBe(false);
+    expect(await here.forceRelease('a', { hold: holders[1]!.id })).toBe(false);
     await handles[0]!.verify();
-    expect((await here!.inspect('a'))!.holders).toHaveLength(2);
+    expect((await here.inspect('a'))!.holders).toHaveLength(2);
     // Other processes know the hold in Redis, which ends for all that share it.
     const lost = Promise.all(
       [handles[0]!, handles[2]!].map(
         ({ signal }) => new Promise((resolve) => signal.addEventListener('abort', resolve)),
       ),
     );
-    expect(await there!.forceRelease('a')).toBe(true);
+    expect(await there.forceRelease('a')).toBe(true);
     await lost;
     expect(handles.filter(({ isHeld }) => isHeld)).toEqual([]);
-    await bench.untilNothingIsLeft();
   });
 
   it('are all lost if Redis does not know their hold any more', async () => {
@@ -88,18 +85,14 @@ describe('readers of one process', () => {
   });
 
   it('refuse handOver while others share the hold, and say what to do instead', async () => {
-    const [service, adopter] = await bench.serviceList(2, LONG);
-    const [one, two] = await Promise.all([service!.acquire('a', READ), service!.acquire('a', READ)]);
-    await expect(one.handOver()).rejects.toMatchObject({
-      code: 'LOCK_CONFIG',
-      message: expect.stringContaining('fair: true'),
-    });
+    const [service, adopter] = await bench.pair(LONG);
+    const [one, two] = await Promise.all([service.acquire('a', READ), service.acquire('a', READ)]);
+    await expect(one.handOver()).rejects.toEqual(lockError('LOCK_CONFIG', 'fair: true'));
     expect(one.isHeld).toBe(true);
     await two.release();
-    const adopted = await adopter!.adopt(await one.handOver());
+    const adopted = await adopter.adopt(await one.handOver());
     expect(adopted.isHeld).toBe(true);
     await adopted.release();
-    await bench.untilNothingIsLeft();
   });
 
   it('share several keys that are read together with nobody', async () => {
@@ -109,18 +102,17 @@ describe('readers of one process', () => {
     expect(new Set(sets.map(({ owner }) => owner)).size).toBe(2);
     await releaseAll(sets);
     expect(await service.tryAcquire('a')).toBeNull();
-    await bench.untilNothingIsLeft();
   });
 });
 
 describe('callers of one process that wait for permits', () => {
   it('share one ticket, and get as many permits as are free by one grant', async () => {
-    const [holder, waiter] = await bench.serviceList(2);
-    const all = await holder!.getSemaphore('s', { permits: 5 }).acquire(5);
-    const semaphore = waiter!.getSemaphore('s', { permits: 5 });
+    const [holder, waiter] = await bench.pair();
+    const all = await holder.getSemaphore('s', { permits: 5 }).acquire(5);
+    const semaphore = waiter.getSemaphore('s', { permits: 5 });
     const waiting = Array.from({ length: 8 }, () => semaphore.acquire());
     await bench.untilWaiting('s', 1);
-    await eventually(async () => (await waiter!.inspect('s'))!.waiters.length === 1);
+    await eventually(async () => (await waiter.inspect('s'))!.waiters.length === 1);
     await all.release();
     const first = await Promise.all(waiting.slice(0, 5));
     expect(await semaphore.availablePermits()).toBe(0);
@@ -130,7 +122,6 @@ describe('callers of one process that wait for permits', () => {
     const rest = await Promise.all(waiting.slice(5));
     expect(await releaseAll(rest)).toEqual(rest.map(() => true));
     expect(await semaphore.availablePermits()).toBe(5);
-    await bench.untilNothingIsLeft();
   });
 
   it('that are lost together are one warning', async () => {
@@ -159,17 +150,16 @@ describe('callers of one process that wait for permits', () => {
     // The last waiter leaves no ticket.
     expect((await scripts()) - before).toBeLessThanOrEqual(1);
     await releaseAll([handles[0]!, handles.at(-1)!]);
-    await bench.untilNothingIsLeft();
   });
 });
 
 describe('a shared hold that has ended in Redis', () => {
   it.each(['released by force', 'unknown to Redis'])('admits no reader that asks in onLost: %s', async (how) => {
-    const [service, other] = await bench.serviceList(2, LONG);
+    const [service, other] = await bench.pair(LONG);
     let again: Promise<LockHandle> | undefined;
-    const onLost = (): void => void (again ??= service!.acquire('a', READ));
-    const handle = await service!.acquire('a', { ...READ, onLost });
-    if (how === 'released by force') await other!.forceRelease('a');
+    const onLost = (): void => void (again ??= service.acquire('a', READ));
+    const handle = await service.acquire('a', { ...READ, onLost });
+    if (how === 'released by force') await other.forceRelease('a');
     else {
       await bench.redis.admin.flushall();
       await handle.verify().catch(() => undefined);
@@ -178,7 +168,6 @@ describe('a shared hold that has ended in Redis', () => {
     const next = await again!;
     await next.verify();
     expect(await next.release()).toBe(true);
-    await bench.untilNothingIsLeft();
   });
 });
 
@@ -194,15 +183,14 @@ it('permits that pass on are no more than the releasing holder had', async () =>
   // Redis has given it both permits.
   expect(await service.tryAcquire('s', { permits: 2 })).toBeNull();
   await handle.release();
-  await bench.untilNothingIsLeft();
 });
 
 it('keys with unusual names are not taken for the permits of another key', async () => {
-  const [holder, service] = await bench.serviceList(2, LONG);
-  const locks = await Promise.all([holder!.acquire('1/5 s'), holder!.getSemaphore('s', { permits: 5 }).acquire(5)]);
-  const reading = service!.acquire('1/5 s', READ);
+  const [holder, service] = await bench.pair(LONG);
+  const locks = await Promise.all([holder.acquire('1/5 s'), holder.getSemaphore('s', { permits: 5 }).acquire(5)]);
+  const reading = service.acquire('1/5 s', READ);
   await bench.untilWaiting('1/5 s', 1);
-  const permit = service!.getSemaphore('s', { permits: 5 }).acquire();
+  const permit = service.getSemaphore('s', { permits: 5 }).acquire();
   await bench.untilWaiting('s', 1);
   await releaseAll(locks);
   await releaseAll(await Promise.all([reading, permit]));
@@ -210,36 +198,37 @@ it('keys with unusual names are not taken for the permits of another key', async
 
 describe('several keys', () => {
   it('are read with the protocol of Redisson, even if a caller has to wait for them', async () => {
-    const [holder, service] = await bench.serviceList(2, { protocol: redisson() });
-    const writer = await holder!.acquire('a', { kind: 'write' });
-    const reading = service!.acquire(['a', 'b'], READ);
+    const [holder, service] = await bench.pair({ protocol: redisson() });
+    const writer = await holder.acquire('a', { kind: 'write' });
+    const reading = service.acquire(['a', 'b'], READ);
     await new Promise((resolve) => setTimeout(resolve, 50));
     await writer.release();
     await (await reading).release();
   });
 
   it('keep their permits for holdAtLeast', async () => {
-    const [holder, service] = await bench.serviceList(2, LONG);
+    const [holder, service] = await bench.pair(LONG);
     const three = { permits: 3 } as const;
-    const all = await holder!.acquire('a', { ...three, units: 3 });
-    const first = service!.acquire('a', three);
+    const all = await holder.acquire('a', { ...three, units: 3 });
+    const first = service.acquire('a', three);
     await bench.untilWaiting('a', 1);
-    const set = service!.acquire(['a', 'b'], { ...three, holdAtLeast: '1h' });
-    const alone = service!.acquire('a', three);
+    const set = service.acquire(['a', 'b'], { ...three, holdAtLeast: '1h' });
+    const alone = service.acquire('a', three);
     // So that the caller of several keys waits for the first one.
-    await service!.inspect('a');
+    await service.inspect('a');
     await all.release();
     const handles = await Promise.all([first, set, alone]);
     await releaseAll(handles);
-    expect(await holder!.getSemaphore('a', three).availablePermits()).toBe(2);
+    expect(await holder.getSemaphore('a', three).availablePermits()).toBe(2);
+    for (const key of ['a', 'b']) await holder.forceRelease(key);
   });
 });
 
 it('a caller that shares a grant with one of a short lease gets its own lease at once', async () => {
-  const [holder, service] = await bench.serviceList(2);
-  const writer = await holder!.acquire('a');
-  const short = service!.acquire('a', { ...READ, expire: 300 });
-  const long = service!.acquire('a', READ);
+  const [holder, service] = await bench.pair();
+  const writer = await holder.acquire('a');
+  const short = service.acquire('a', { ...READ, expire: 300 });
+  const long = service.acquire('a', READ);
   await bench.untilWaiting('a', 1);
   await writer.release();
   const handle = await long;
@@ -248,14 +237,14 @@ it('a caller that shares a grant with one of a short lease gets its own lease at
 });
 
 it('inspect shows the token of each caller that shares permits', async () => {
-  const [holder, service] = await bench.serviceList(2, LONG);
-  const all = await holder!.acquire('a', { permits: 2, units: 2 });
-  const waiting = [1, 2, 3].map(() => service!.acquire('a', { permits: 2 }));
+  const [holder, service] = await bench.pair(LONG);
+  const all = await holder.acquire('a', { permits: 2, units: 2 });
+  const waiting = [1, 2, 3].map(() => service.acquire('a', { permits: 2 }));
   await bench.untilWaiting('a', 1);
   await all.release();
   const handles = await Promise.all(waiting.slice(0, 2));
   const tokens = async (): Promise<number[]> =>
-    (await service!.inspect('a'))!.holders.map(({ fencingToken }) => fencingToken).sort();
+    (await service.inspect('a'))!.holders.map(({ fencingToken }) => fencingToken).sort();
   const tokensOf = (...held: LockHandle[]): number[] => held.map(({ fencingToken }) => fencingToken).sort();
   expect(await tokens()).toEqual(tokensOf(...handles));
   await handles[0]!.release();
@@ -268,20 +257,17 @@ it('inspect shows the token of each caller that shares permits', async () => {
 
 it('readers that were granted before a fair caller let no other reader of their process overtake it', async () => {
   const [holder, readers, fair] = await bench.serviceList(3, LONG);
-  const writer = await holder!.acquire('a');
-  const reading = readers!.acquire('a', READ);
-  await bench.untilWaiting('a', 1);
-  const waiting = fair!.acquire('a', { fair: true });
+  const { lock: writer, waiting: reading } = await bench.contended(holder, readers, READ);
+  const waiting = fair.acquire('a', { fair: true });
   await bench.untilWaiting('a', 2);
   await writer.release();
   const first = await reading;
-  await readers!.inspect('a');
-  const late = readers!.acquire('a', READ);
+  await readers.inspect('a');
+  const late = readers.acquire('a', READ);
   await bench.untilWaiting('a', 2);
   await first.release();
   const handle = await waiting;
   await handle.release();
   expect((await late).fencingToken).toBeGreaterThan(handle.fencingToken);
   await (await late).release();
-  await bench.untilNothingIsLeft();
 });

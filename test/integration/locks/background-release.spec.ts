@@ -11,8 +11,7 @@ const UNHURRIED = { localHandoffTime: '30s', grantTimeout: '10m', renewedLease: 
 
 describe("release: 'background'", () => {
   it('is the default of an instance, and a call can ask for the other', async () => {
-    const proxy = await bench.proxy();
-    const service = await bench.service({ connection: proxy.url, defaults: BACKGROUND });
+    const { proxy, service } = await bench.proxied({ defaults: BACKGROUND });
     await service.run('warm', () => undefined);
     expect(await service.run('a', () => proxy.delay({ reply: 300 }))).toBeUndefined();
     const since = now();

@@ -56,17 +56,17 @@ describe('the cost of a lock', () => {
   });
 
   it('a refusal: the same CPU time with 20,000 holds in the process as with a few', async () => {
-    const [service, other] = await bench.serviceList(2, { store: 'memory', ...QUIET });
+    const [service, other] = await bench.pair({ store: 'memory', ...QUIET });
     const refusals = async (): Promise<number> => {
       const before = process.cpuUsage();
-      for (let i = 0; i < 300; i++) expect(await service!.tryAcquire('taken')).toBeNull();
+      for (let i = 0; i < 300; i++) expect(await service.tryAcquire('taken')).toBeNull();
       const { user, system } = process.cpuUsage(before);
       return user + system;
     };
-    await other!.acquire('taken');
+    await other.acquire('taken');
     await refusals();
     const few = await refusals();
-    await Promise.all(Array.from({ length: 20_000 }, (_, i) => service!.acquire(`other:${i}`)));
+    await Promise.all(Array.from({ length: 20_000 }, (_, i) => service.acquire(`other:${i}`)));
     const [first, second] = [await refusals(), await refusals()];
     expect(Math.min(first, second)).toBeLessThan(5 * few);
   });

@@ -2,7 +2,7 @@ import { tracingChannel } from 'node:diagnostics_channel';
 import type { LockEvent, LockService, LockHolder } from 'nestjs-redis-locks';
 import { type LockAcquisition, type LockSkippedEvent, LOCK_CHANNELS } from 'nestjs-redis-locks/diagnostics';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
-import { aborted, AT_ONCE, LockBench, record } from '../../../lab/testbed/locks/locks.js';
+import { aborted, AT_ONCE, expectHandoff, LockBench, record } from '../../../lab/testbed/locks/locks.js';
 
 const bench = new LockBench();
 const types = (events: readonly LockEvent[]) => events.map(({ type }) => type);
@@ -41,14 +41,14 @@ describe('events', () => {
   });
 
   it('report a wait that ends without the lock', async () => {
-    const [holder, waiter] = await bench.serviceList(2);
-    const { owner: holderId } = await holder!.acquire('a');
-    const events = record(waiter!);
-    await expect(waiter!.acquire('a', { waitTimeout: 0 })).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
-    await expect(waiter!.acquire('a', { waitTimeout: 100, owner: 'me' })).rejects.toMatchObject({
+    const [holder, waiter] = await bench.pair();
+    const { owner: holderId } = await holder.acquire('a');
+    const events = record(waiter);
+    await expect(waiter.acquire('a', { waitTimeout: 0 })).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
+    await expect(waiter.acquire('a', { waitTimeout: 100, owner: 'me' })).rejects.toMatchObject({
       code: 'LOCK_TIMEOUT',
     });
-    const common = { key: 'a', kind: 'exclusive', label: waiter!.label, holder: expect.any(String), holderId };
+    const common = { key: 'a', kind: 'exclusive', label: waiter.label, holder: expect.any(String), holderId };
     expect(events).toEqual([
       { type: 'contended', ...common, owner: undefined },
       { type: 'timeout', ...common, owner: undefined, waited: expect.any(Number) },
@@ -65,14 +65,14 @@ describe('events', () => {
     ['tryLock of several keys', (service) => service.getMultiLock(['a', 'b']).tryLock(500)],
     ['tryAcquire of a semaphore', (service) => service.getSemaphore('a', { permits: 1 }).tryAcquire(1, 50)],
   ])('tell of a caller that does without the lock: %s', async (_what, call) => {
-    const [holder, caller] = await bench.serviceList(2);
-    await holder!.acquire('a', { owner: 'holder' });
-    const events = record(caller!);
+    const [holder, caller] = await bench.pair();
+    await holder.acquire('a', { owner: 'holder' });
+    const events = record(caller);
     const told: LockAcquisition[] = [];
     const channel = tracingChannel<LockAcquisition>(LOCK_CHANNELS.acquire);
     const listener = (message: unknown) => void told.push(message as LockAcquisition);
     channel.asyncEnd.subscribe(listener);
-    expect(await call(caller!)).toBeNull();
+    expect(await call(caller)).toBeNull();
     channel.asyncEnd.unsubscribe(listener);
     expect(types(events).filter((type) => type !== 'contended')).toEqual(['skipped']);
     const [skipped] = events.filter(({ type }) => type === 'skipped') as [LockSkippedEvent];
@@ -85,8 +85,7 @@ describe('events', () => {
   it('report the timeout of several keys whose first answer comes after the wait', async () => {
     const holder = await bench.service();
     await holder.acquire('a');
-    const proxy = await bench.proxy();
-    const caller = await bench.service({ connection: proxy.url });
+    const { proxy, service: caller } = await bench.proxied();
     const events = record(caller);
     proxy.delay({ reply: 150 });
     await expect(caller.acquire(['a', 'b'], { waitTimeout: 60 })).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
@@ -96,10 +95,10 @@ describe('events', () => {
   });
 
   it('report a loss once, and no release', async () => {
-    const [service, other] = await bench.serviceList(2);
-    const events = record(service!);
-    const lock = await service!.acquire('a');
-    await other!.forceRelease('a');
+    const [service, other] = await bench.pair();
+    const events = record(service);
+    const lock = await service.acquire('a');
+    await other.forceRelease('a');
     await aborted(lock.signal);
     await lock.release();
     expect(types(events)).toEqual(['acquired', 'lost']);
@@ -108,7 +107,7 @@ describe('events', () => {
       key: 'a',
       owner: lock.owner,
       kind: 'exclusive',
-      label: service!.label,
+      label: service.label,
       fencingToken: lock.fencingToken,
       held: expect.any(Number),
       reason: expect.stringContaining('by force'),
@@ -150,15 +149,15 @@ const holderOf = (service: LockService, key: string): Promise<LockHolder> =>
 
 describe('inspect', () => {
   it('counts the callers of this process that wait, whether they have a ticket or not', async () => {
-    const [here, there] = await bench.serviceList(2);
-    const lock = await here!.acquire('a');
-    const waits = [here!.acquire('a'), here!.acquire('a')];
-    await eventually(async () => (await here!.inspect('a'))!.waitingHere === 2);
-    expect((await here!.inspect('a'))!.waiters).toEqual([]);
-    waits.push(there!.acquire('a'), here!.acquire('a', { fair: true }));
+    const [here, there] = await bench.pair();
+    const lock = await here.acquire('a');
+    const waits = [here.acquire('a'), here.acquire('a')];
+    await eventually(async () => (await here.inspect('a'))!.waitingHere === 2);
+    expect((await here.inspect('a'))!.waiters).toEqual([]);
+    waits.push(there.acquire('a'), here.acquire('a', { fair: true }));
     await bench.untilWaiting('a', 2);
-    expect(await here!.inspect('a')).toMatchObject({ waitingHere: 3, waiters: [{}, {}] });
-    expect(await there!.inspect('a')).toMatchObject({ waitingHere: 1, waiters: [{}, {}] });
+    expect(await here.inspect('a')).toMatchObject({ waitingHere: 3, waiters: [{}, {}] });
+    expect(await there.inspect('a')).toMatchObject({ waitingHere: 1, waiters: [{}, {}] });
     await lock.release();
     await Promise.all(waits.map(async (wait) => (await wait).release()));
   });
@@ -177,16 +176,16 @@ describe('inspect', () => {
   });
 
   it('tells which holders and waiters are connected, right after one was killed', async () => {
-    const [observer, holder] = await bench.serviceList(2);
+    const [observer, holder] = await bench.pair();
     const worker = await bench.worker();
-    const lock = await holder!.acquire('a', { kind: 'read' });
+    const lock = await holder.acquire('a', { kind: 'read' });
     await worker.acquire('a', { kind: 'read', expire: '1m' });
-    const waiting = holder!.acquire('a', { owner: 'me' });
+    const waiting = holder.acquire('a', { owner: 'me' });
     await bench.untilWaiting('a', 1);
     const connected = async () => {
-      const { holders, waiters } = (await observer!.inspect('a'))!;
+      const { holders, waiters } = (await observer.inspect('a'))!;
       const about = [...holders, ...waiters].map(
-        ({ client, connected }) => `${client === holder!.clientId} ${connected}`,
+        ({ client, connected }) => `${client === holder.clientId} ${connected}`,
       );
       return about.sort();
     };
@@ -194,19 +193,19 @@ describe('inspect', () => {
     await worker.process.kill();
     await eventually(async () => (await connected())[0] === 'false false');
     expect(await connected()).toEqual(['false false', 'true true', 'true true']);
-    await Promise.all([lock.release(), observer!.forceRelease('a')]);
+    await Promise.all([lock.release(), observer.forceRelease('a')]);
     await (await waiting).release();
   });
 
   it('shows only the ids if the records may not be read', async () => {
-    const [observer, holder] = await bench.serviceList(2);
-    const lock = await holder!.acquire('a', { pattern: 'orders' });
-    await eventually(async () => (await bench.redis.admin.exists(`lock:client:${holder!.clientId}`)) === 1);
-    await bench.redis.admin.del(`lock:client:${holder!.clientId}`);
-    await bench.redis.admin.hset(`lock:client:${holder!.clientId}`, 'of', 'another program');
-    await bench.redis.admin.expire(`lock:client:${holder!.clientId}`, 60);
-    const info = (await observer!.inspect('a'))!.holders[0]!;
-    expect(info).toMatchObject({ client: holder!.clientId, label: undefined, pattern: undefined });
+    const [observer, holder] = await bench.pair();
+    const lock = await holder.acquire('a', { pattern: 'orders' });
+    await eventually(async () => (await bench.redis.admin.exists(`lock:client:${holder.clientId}`)) === 1);
+    await bench.redis.admin.del(`lock:client:${holder.clientId}`);
+    await bench.redis.admin.hset(`lock:client:${holder.clientId}`, 'of', 'another program');
+    await bench.redis.admin.expire(`lock:client:${holder.clientId}`, 60);
+    const info = (await observer.inspect('a'))!.holders[0]!;
+    expect(info).toMatchObject({ client: holder.clientId, label: undefined, pattern: undefined });
     await lock.release();
   });
 });
@@ -233,8 +232,7 @@ describe('events of several processes', () => {
     });
     const waiting = waiter.acquire('a', { pattern: 'import' });
     await bench.untilWaiting('a', 1);
-    await lock.release();
-    await (await waiting).release();
+    await expectHandoff(lock, waiting);
     const common = { label: 'imports:2', pattern: 'import' };
     expect(events).toMatchObject([
       { ...common, type: 'contended', holder: 'orders:1', holderId },
@@ -253,8 +251,7 @@ describe('events of several processes', () => {
     const events = record(service);
     const lock = await service.acquire('a');
     const waiting = service.acquire('a');
-    await lock.release();
-    await (await waiting).release();
+    await expectHandoff(lock, waiting);
     expect(events.filter(({ type }) => type === 'acquired' || type === 'contended')).toMatchObject([
       { type: 'acquired', contended: false, previousHolder: undefined },
       { type: 'contended', holder: 'orders:1' },

@@ -61,24 +61,24 @@ describe('a handle', () => {
   });
 
   it('does not make `await using` throw after a loss', async () => {
-    const [service, other] = await bench.serviceList(2);
+    const [service, other] = await bench.pair();
     {
-      await using lock = await service!.acquire('a');
-      await other!.forceRelease('a');
+      await using lock = await service.acquire('a');
+      await other.forceRelease('a');
       await aborted(lock.signal);
     }
-    expect(await service!.inspect('a')).toBeNull();
+    expect(await service.inspect('a')).toBeNull();
   });
 });
 
 describe('the loss of a lock', () => {
   it('is no error of run with onLost: ignore', async () => {
-    const [service, other] = await bench.serviceList(2);
+    const [service, other] = await bench.pair();
     const task = async () => {
-      await other!.forceRelease('a');
+      await other.forceRelease('a');
       return 'value';
     };
-    expect(await service!.run('a', task, { onLost: 'ignore' })).toBe('value');
+    expect(await service.run('a', task, { onLost: 'ignore' })).toBe('value');
   });
 
   it.each<[string, (error: LockLostError) => unknown, boolean]>([
@@ -92,13 +92,13 @@ describe('the loss of a lock', () => {
       told.push(error);
       return listener(error);
     };
-    const [service, other] = await bench.serviceList(2, isDefault ? { defaults: { onLost } } : {});
+    const [service, other] = await bench.pair(isDefault ? { defaults: { onLost } } : {});
     const task = async (lock: LockHandle) => {
-      await other!.forceRelease('a');
+      await other.forceRelease('a');
       await aborted(lock.signal);
       return 'value';
     };
-    const { error } = await timed(() => service!.run('a', task, isDefault ? {} : { onLost }));
+    const { error } = await timed(() => service.run('a', task, isDefault ? {} : { onLost }));
     expect(error).toEqual(LOST);
     expect((error as LockLostError).result).toBe('value');
     expect(told).toEqual([LOST]);

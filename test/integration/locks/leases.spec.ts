@@ -119,13 +119,13 @@ const LEAST = 800;
 
 describe('holdAtLeast', () => {
   it.each(KINDS)('makes the next excluded request wait for the rest of it: $kind', async ({ options }) => {
-    const [one, other] = await bench.serviceList(2);
+    const [one, other] = await bench.pair();
     const since = now();
-    const lock = await one!.acquire('a', { ...options, holdAtLeast: LEAST });
+    const lock = await one.acquire('a', { ...options, holdAtLeast: LEAST });
     expect(await lock.release()).toBe(true);
     expect(lock.isHeld).toBe(false);
-    expect(await other!.tryAcquire('a')).toBeNull();
-    await other!.acquire('a');
+    expect(await other.tryAcquire('a')).toBeNull();
+    await other.acquire('a');
     expect(between(since)).toBeGreaterThanOrEqual(LEAST - 5);
     expect(between(since)).toBeLessThan(LEAST + AT_ONCE);
   });
@@ -155,12 +155,12 @@ describe('holdAtLeast', () => {
   });
 
   it.each(KINDS)('does not delay a release after that time: $kind', async ({ options }) => {
-    const [one, other] = await bench.serviceList(2);
-    const lock = await one!.acquire('a', { ...options, holdAtLeast: 60 });
+    const [one, other] = await bench.pair();
+    const lock = await one.acquire('a', { ...options, holdAtLeast: 60 });
     const since = now();
-    const waiting = other!.acquire('a');
+    const waiting = other.acquire('a');
     await bench.untilWaiting('a', 1);
-    while (between(since) < 80) await one!.inspect('a');
+    while (between(since) < 80) await one.inspect('a');
     const released = now();
     await lock.release();
     await waiting;
@@ -168,9 +168,9 @@ describe('holdAtLeast', () => {
   });
 
   it.each(KINDS)('ends with forceRelease: $kind', async ({ options }) => {
-    const [one, other] = await bench.serviceList(2);
-    await (await one!.acquire('a', { ...options, holdAtLeast: '20s' })).release();
-    expect(await other!.forceRelease('a')).toBe(true);
-    expect(await other!.tryAcquire('a')).not.toBeNull();
+    const [one, other] = await bench.pair();
+    await (await one.acquire('a', { ...options, holdAtLeast: '20s' })).release();
+    expect(await other.forceRelease('a')).toBe(true);
+    expect(await other.tryAcquire('a')).not.toBeNull();
   });
 });

@@ -30,8 +30,8 @@ const SHAPES: readonly Shape[] = [
 
 describe.each(SHAPES)('the RLock shape of $kind', ({ make, shared = false }) => {
   it('returns what RLock returns before, while and after it is held', async () => {
-    const [one, other] = await bench.serviceList(2);
-    const [lock, theirs] = [make(one!), make(other!)];
+    const [one, other] = await bench.pair();
+    const [lock, theirs] = [make(one), make(other)];
     expect(lock.key).toBe('a');
     const nothing = [false, 0, false, -2];
     const told = async (
@@ -64,15 +64,15 @@ describe.each(SHAPES)('the RLock shape of $kind', ({ make, shared = false }) => 
   });
 
   it('counts the holds of an owner: 0, 1, 2, 1, 0', async () => {
-    const [one, other] = await bench.serviceList(2);
-    const lock = make(one!, 'me');
+    const [one, other] = await bench.pair();
+    const lock = make(one, 'me');
     const counts = [lock.getHoldCount()];
     const steps = [() => lock.lock(), () => lock.tryLock(), () => lock.unlock(), () => lock.unlock()];
     for (const step of steps) {
       await step();
       counts.push(lock.getHoldCount());
-      expect(await make(other!).isLocked()).toBe(counts.at(-1)! > 0);
-      expect(await make(other!).isHeldBy('me')).toBe(counts.at(-1)! > 0);
+      expect(await make(other).isLocked()).toBe(counts.at(-1)! > 0);
+      expect(await make(other).isHeldBy('me')).toBe(counts.at(-1)! > 0);
     }
     expect(counts).toEqual([0, 1, 2, 1, 0]);
     await expect(lock.unlock()).rejects.toMatchObject({ code: 'LOCK_NOT_HELD' });
@@ -80,9 +80,9 @@ describe.each(SHAPES)('the RLock shape of $kind', ({ make, shared = false }) => 
   });
 
   it('lock() accepts a signal, and refuses options that make no sense', async () => {
-    const [one, other] = await bench.serviceList(2);
-    await one!.acquire('a');
-    const lock = make(other!);
+    const [one, other] = await bench.pair();
+    await one.acquire('a');
+    const lock = make(other);
     await expect(lock.lock({ signal: AbortSignal.timeout(60) })).rejects.toMatchObject({ name: 'TimeoutError' });
     await expect(lock.lock({ waitTimeout: 60 })).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
     await expect(lock.lock({ expire: 10 })).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
@@ -184,9 +184,9 @@ describe('a Lock object with an owner', () => {
   });
 
   it('serves two waiters of one owner together', async () => {
-    const [here, there] = await bench.serviceList(2);
-    const lock = await here!.acquire('a');
-    const both = [there!.acquire('a', { owner: 'me' }), there!.acquire('a', { owner: 'me' })];
+    const [here, there] = await bench.pair();
+    const lock = await here.acquire('a');
+    const both = [there.acquire('a', { owner: 'me' }), there.acquire('a', { owner: 'me' })];
     await bench.untilWaiting('a', 2);
     await lock.release();
     expect((await Promise.all(both)).map(({ isHeld }) => isHeld)).toEqual([true, true]);
@@ -279,21 +279,18 @@ describe('a shared Lock object outside of any context', () => {
     ['tryLock()', (lock) => careless(lock, () => lock.tryLock())],
     ['tryLock() with a wait', (lock) => careless(lock, () => lock.tryLock('50ms'))],
     ['tryLock() and the guard', (lock) => guarded(lock, async () => {})],
-  ])(
-    'does not let %s of a second caller end the lock of the first, or keep it for longer than a lease',
-    async (_, second) => {
-      const service = await bench.service({ renewedLease: LEASE });
-      const lock = service.getLock('a');
-      const handle = await lock.lock();
-      expect((await timed(() => second(lock))).error).toBeDefined();
-      await handle.verify();
-      expect(notRenewed()).toEqual([
-        expect.stringContaining("'a' was acquired through a Lock object that overlapping calls share"),
-      ]);
-      await untilFree(service);
-      expect(await aborted(handle.signal)).toMatchObject({ code: 'LOCK_LOST' });
-    },
-  );
+  ])('does not let %s of a second caller end the lock of the first, or keep it beyond a lease', async (_, second) => {
+    const service = await bench.service({ renewedLease: LEASE });
+    const lock = service.getLock('a');
+    const handle = await lock.lock();
+    expect((await timed(() => second(lock))).error).toBeDefined();
+    await handle.verify();
+    expect(notRenewed()).toEqual([
+      expect.stringContaining("'a' was acquired through a Lock object that overlapping calls share"),
+    ]);
+    await untilFree(service);
+    expect(await aborted(handle.signal)).toMatchObject({ code: 'LOCK_LOST' });
+  });
 
   it('renews the lock of the first caller until a call unlocks it', async () => {
     const service = await bench.service({ renewedLease: LEASE });
@@ -371,9 +368,9 @@ describe('a shared Lock object outside of any context', () => {
     ['lock()', (lock) => lock.lock()],
     ['tryLock()', (lock) => lock.tryLock()],
   ])('does not let %s that was refused end the lock of a call that waited meanwhile', async (_, second) => {
-    const [service, other] = await bench.serviceList(2);
-    const lock = service!.getLock('a');
-    const theirs = await other!.acquire('a');
+    const [service, other] = await bench.pair();
+    const lock = service.getLock('a');
+    const theirs = await other.acquire('a');
     const first = lock.lock();
     await bench.untilWaiting('a', 1);
     await expect(second(lock)).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
@@ -469,10 +466,10 @@ describe('a shared Lock object in scopes', () => {
   });
 
   it('does not let a sibling whose wait has ended unlock the lock of a sibling that waited longer', async () => {
-    const [service, other] = await bench.serviceList(2);
-    const lock = service!.getLock('a');
-    const theirs = await other!.acquire('a');
-    await service!.run('scope', async () => {
+    const [service, other] = await bench.pair();
+    const lock = service.getLock('a');
+    const theirs = await other.acquire('a');
+    await service.run('scope', async () => {
       const first = lock.lock();
       await expect(lock.lock({ waitTimeout: 50 })).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
       await theirs.release();

@@ -2,6 +2,7 @@ import { of } from 'rxjs';
 import { currentLock, findCurrentLock } from 'nestjs-redis-locks/client';
 import { deferred } from '../../../lab/testbed/wait/deferred.js';
 import { LockBench } from '../../../lab/testbed/locks/locks.js';
+import { lockError } from '../../../lab/testbed/locks/lock-error.js';
 
 const bench = new LockBench();
 
@@ -60,32 +61,32 @@ describe('the scope of a lock', () => {
   });
 
   it('ends for children that outlive it', async () => {
-    const [service, other] = await bench.serviceList(2);
+    const [service, other] = await bench.pair();
     const go = deferred();
     let child!: Promise<unknown>;
-    await service!.run('a', () => {
+    await service.run('a', () => {
       child = go.then(async () => [
         findCurrentLock('a')?.isHeld,
-        await service!.tryAcquire('a'),
-        service!.getLock('a').isHeldByCurrentContext(),
+        await service.tryAcquire('a'),
+        service.getLock('a').isHeldByCurrentContext(),
       ]);
     });
-    await other!.acquire('a');
+    await other.acquire('a');
     go.resolve();
     expect(await child).toEqual([false, null, false]);
   });
 
   it('ends for children when the lock is lost', async () => {
-    const [service, other] = await bench.serviceList(2);
-    await service!.run(
+    const [service, other] = await bench.pair();
+    await service.run(
       'a',
       async (lock) => {
         const lost = deferred();
         lock.signal.addEventListener('abort', () => lost.resolve());
-        await other!.forceRelease('a');
+        await other.forceRelease('a');
         await lost;
-        await other!.acquire('a');
-        expect(await service!.tryAcquire('a')).toBeNull();
+        await other.acquire('a');
+        expect(await service.tryAcquire('a')).toBeNull();
       },
       { onLost: 'ignore' },
     );
@@ -95,21 +96,18 @@ describe('the scope of a lock', () => {
     const service = await bench.service();
     await service.run('a', async () => {
       expect(await service.tryAcquire('a', { reentrant: false })).toBeNull();
-      await expect(service.acquire('a', { reentrant: false, waitTimeout: 100 })).rejects.toMatchObject({
-        code: 'LOCK_TIMEOUT',
-        message: expect.stringMatching(
-          /^'a' is held by this call's own scope, so it can never be granted.*Holder: client /,
-        ),
-      });
+      await expect(service.acquire('a', { reentrant: false, waitTimeout: 100 })).rejects.toEqual(
+        lockError('LOCK_TIMEOUT', /^'a' is held by this call's own scope, so it can never be granted.*Holder: client /),
+      );
       expect(await service.tryAcquire('a', { reentrant: true })).not.toBeNull();
     });
   });
 
   it('belongs to one service: two services do not share it', async () => {
-    const [one, other] = await bench.serviceList(2);
-    await one!.run('a', async () => {
-      expect(await other!.tryAcquire('a')).toBeNull();
-      expect(other!.getLock('a').isHeldByCurrentContext()).toBe(false);
+    const [one, other] = await bench.pair();
+    await one.run('a', async () => {
+      expect(await other.tryAcquire('a')).toBeNull();
+      expect(other.getLock('a').isHeldByCurrentContext()).toBe(false);
     });
   });
 

@@ -8,13 +8,13 @@ const bench = new LockBench();
 
 describe('a wait with a limit', () => {
   it('of 0 is a single try and a single command, and an error takes a second one to name the holder', async () => {
-    const [holder, other] = await bench.serviceList(2);
-    await holder!.acquire('a');
-    await other!.tryAcquire('b');
+    const [holder, other] = await bench.pair();
+    await holder.acquire('a');
+    await other.tryAcquire('b');
     await bench.redis.resetCommandStats();
-    expect(await other!.getLock('a').tryLock()).toBeNull();
-    expect(await other!.tryAcquire('a')).toBeNull();
-    const { error, ran } = await timed(() => other!.acquire('a', { waitTimeout: 0 }));
+    expect(await other.getLock('a').tryLock()).toBeNull();
+    expect(await other.tryAcquire('a')).toBeNull();
+    const { error, ran } = await timed(() => other.acquire('a', { waitTimeout: 0 }));
     expect(isLockTimeoutError(error)).toBe(true);
     expect(ran).toBeLessThan(AT_ONCE);
     expect((await bench.redis.commandStats())['evalsha']).toBe(3 + 1);
@@ -79,29 +79,29 @@ const scripts = async (): Promise<number | undefined> => (await bench.redis.comm
 
 describe('the error of a call that timed out', () => {
   it('names the holder as inspect does, in its fields and in its message', async () => {
-    const [holder, other] = await bench.serviceList(2);
-    await holder!.acquire('a', { owner: 'import', expire: '20s', pattern: 'imports' });
-    const label = await eventually(async () => (await other!.inspect('a'))!.holders[0]!.label);
-    const error = await reported(() => other!.acquire('a', { waitTimeout: 50 }));
-    const [known] = (await other!.inspect('a'))!.holders;
+    const [holder, other] = await bench.pair();
+    await holder.acquire('a', { owner: 'import', expire: '20s', pattern: 'imports' });
+    const label = await eventually(async () => (await other.inspect('a'))!.holders[0]!.label);
+    const error = await reported(() => other.acquire('a', { waitTimeout: 50 }));
+    const [known] = (await other.inspect('a'))!.holders;
     expect(error).toMatchObject({ code: 'LOCK_TIMEOUT', key: 'a', method: undefined });
     expect(error.holder).toEqual({ ...known, ttl: expect.any(Number) });
     expect(error.message).toBe(
       "'a' was held by other callers for the whole waitTimeout of 50 ms. Holder: owner 'import', " +
-        `client ${label} (${holder!.clientId}) in imports, since ${known!.since.toISOString()}, its lease ends in ${error.holder!.ttl} ms unless renewed.`,
+        `client ${label} (${holder.clientId}) in imports, since ${known!.since.toISOString()}, its lease ends in ${error.holder!.ttl} ms unless renewed.`,
     );
   });
 
   it('names the cycle if the holder waits for a lock of the call, without a further round trip', async () => {
-    const [one, other] = await bench.serviceList(2);
-    const error = await one!.run(
+    const [one, other] = await bench.pair();
+    const error = await one.run(
       'a',
       () =>
-        other!.run('b', async () => {
-          const waiting = other!.acquire('a', { waitTimeout: '1m' });
+        other.run('b', async () => {
+          const waiting = other.acquire('a', { waitTimeout: '1m' });
           await bench.untilWaiting('a', 1);
-          const found = await reported(() => one!.acquire('b', { waitTimeout: 50 }));
-          await one!.forceRelease('a');
+          const found = await reported(() => one.acquire('b', { waitTimeout: 50 }));
+          await one.forceRelease('a');
           await (await waiting).release();
           return found;
         }),
@@ -113,32 +113,32 @@ describe('the error of a call that timed out', () => {
   });
 
   it('is one line, and does not reach a terminal, whatever another program has written as the owner', async () => {
-    const [holder, other] = await bench.serviceList(2);
-    await holder!.acquire('a', { owner: 'import', expire: '20s' });
+    const [holder, other] = await bench.pair();
+    await holder.acquire('a', { owner: 'import', expire: '20s' });
     const { admin } = bench.redis;
     const [[id, hold] = []] = Object.entries(await admin.hgetall(redisKey('state', 'a')));
     await admin.hset(redisKey('state', 'a'), id!, hold!.replace('import', 'im\u001b[31mport\nb'));
-    const error = await reported(() => other!.acquire('a', { waitTimeout: 50 }));
+    const error = await reported(() => other.acquire('a', { waitTimeout: 50 }));
     expect(error.holder!.owner).toBe('im\u001b[31mport\nb');
     expect(error.message).toContain("owner 'im\\u001b[31mport\\u000ab', ");
   });
 
   it('names one of several holders, and how many others there are', async () => {
-    const [holder, other] = await bench.serviceList(2);
-    for (let i = 0; i < 3; i++) await holder!.acquire('a', { kind: 'read', fair: true });
-    const error = await reported(() => other!.acquire('a', { waitTimeout: 0 }));
-    expect(error.holder).toMatchObject({ kind: 'read', client: holder!.clientId });
+    const [holder, other] = await bench.pair();
+    for (let i = 0; i < 3; i++) await holder.acquire('a', { kind: 'read', fair: true });
+    const error = await reported(() => other.acquire('a', { waitTimeout: 0 }));
+    expect(error.holder).toMatchObject({ kind: 'read', client: holder.clientId });
     expect(error.message).toContain("'a' is held by another caller. Holder: client ");
     expect(error.message).toMatch(/unless renewed, and 2 more\.$/);
   });
 
   it('reads only some of many holders', async () => {
-    const [holder, other] = await bench.serviceList(2);
-    await Promise.all(Array.from({ length: 900 }, () => holder!.acquire('a', { kind: 'read', fair: true })));
+    const [holder, other] = await bench.pair();
+    await Promise.all(Array.from({ length: 900 }, () => holder.acquire('a', { kind: 'read', fair: true })));
     let ran: number | undefined;
     const error = await reported(async () => {
       await bench.redis.admin.config('RESETSTAT');
-      await other!.acquire('a', { waitTimeout: 0 }).finally(async () => (ran = await scripts()));
+      await other.acquire('a', { waitTimeout: 0 }).finally(async () => (ran = await scripts()));
     });
     expect(error.message).toMatch(/unless renewed, and over \d+ more\.$/);
     // The renewals of the other client, the request, and one page of holders.
@@ -146,30 +146,30 @@ describe('the error of a call that timed out', () => {
   });
 
   it('says that a holder has released the key, and holdAtLeast keeps it', async () => {
-    const [holder, other] = await bench.serviceList(2);
-    await holder!.run('a', () => undefined, { holdAtLeast: '20s' });
-    const error = await reported(() => other!.run('a', () => undefined, { waitTimeout: 0 }));
+    const [holder, other] = await bench.pair();
+    await holder.run('a', () => undefined, { holdAtLeast: '20s' });
+    const error = await reported(() => other.run('a', () => undefined, { waitTimeout: 0 }));
     expect(error.holder).toMatchObject({ kept: true });
     expect(error.message).toContain('released, but kept by holdAtLeast for ');
-    await holder!.forceRelease('a');
+    await holder.forceRelease('a');
   });
 
   it('names the key of a set that was not free, and its holder', async () => {
-    const [holder, other] = await bench.serviceList(2);
-    await holder!.acquire('b', { owner: 'me' });
-    const error = await reported(() => other!.acquire(['a', 'b'], { waitTimeout: 50 }));
+    const [holder, other] = await bench.pair();
+    await holder.acquire('b', { owner: 'me' });
+    const error = await reported(() => other.acquire(['a', 'b'], { waitTimeout: 50 }));
     expect(error).toMatchObject({ key: 'b', holder: { owner: 'me' } });
   });
 });
 
 describe('the question for the holder', () => {
   it('is sent once for all calls that end together', async () => {
-    const [holder, other] = await bench.serviceList(2);
-    await holder!.acquire('a', { owner: 'me' });
+    const [holder, other] = await bench.pair();
+    await holder.acquire('a', { owner: 'me' });
     const proxied = await bench.proxy();
     const waiting = await bench.service({ connection: proxied.url });
     let questions = 0;
-    await errorOf(other!.acquire('a', { waitTimeout: 0 })); // Redis knows both scripts now
+    await errorOf(other.acquire('a', { waitTimeout: 0 })); // Redis knows both scripts now
     const calls = Array.from({ length: 50 }, () => errorOf(waiting.acquire('a', { waitTimeout: 400 })));
     await bench.untilWaiting('a', 1);
     proxied.onCommand(({ name }) => {

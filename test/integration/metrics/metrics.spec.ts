@@ -26,7 +26,7 @@ import {
   openTelemetrySpans,
 } from '../../../lib/observation/metrics/index.js';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
-import { aborted, LockBench } from '../../../lab/testbed/locks/locks.js';
+import { aborted, expectHandoff, LockBench } from '../../../lab/testbed/locks/locks.js';
 import type { LockService } from '../../../lib/service/lock.service.js';
 import { LOSS_REASONS } from '../../../lib/errors/index.js';
 import { redisson } from '../../../lib/redisson/index.js';
@@ -165,14 +165,11 @@ describe('prometheusMetrics', () => {
   afterEach(() => stop());
 
   it('measures requests, waits, holds and handoffs', async () => {
-    const [one, other] = await bench.serviceList(2);
-    const lock = await one!.acquire('a');
-    const waiting = other!.acquire('a');
-    await bench.untilWaiting('a', 1);
+    const [one, other] = await bench.pair();
+    const { lock, waiting } = await bench.contended(one, other);
     expect(await valueOf('redis_lock_waiting')).toBe(1);
     expect(await valueOf('redis_lock_held')).toBe(1);
-    await lock.release();
-    await (await waiting).release();
+    await expectHandoff(lock, waiting);
     expect(await valueOf('redis_lock_waiting')).toBe(0);
     expect(await valueOf('redis_lock_held')).toBe(0);
     expect(await valueOf('redis_lock_contended_total')).toBe(1);
@@ -335,8 +332,7 @@ describe('prometheusMetrics', () => {
     const lock = await service.acquire('a');
     const waiting = service.acquire('a');
     stop = prometheusMetrics(client, { registry });
-    await lock.release();
-    await (await waiting).release();
+    await expectHandoff(lock, waiting);
     expect(await valueOf('redis_lock_held')).toBe(0);
     expect(await valueOf('redis_lock_waiting')).toBe(0);
     stop();
@@ -370,12 +366,11 @@ describe('openTelemetryMetrics', () => {
 
   it('measures with a real meter', async () => {
     const collect = measured();
-    const [one, other] = await bench.serviceList(2);
-    const lock = await one!.acquire('a', { pattern: 'x' });
-    const waiting = other!.acquire('a', { pattern: 'x' });
+    const [one, other] = await bench.pair();
+    const lock = await one.acquire('a', { pattern: 'x' });
+    const waiting = other.acquire('a', { pattern: 'x' });
     await bench.untilWaiting('a', 1);
-    await lock.release();
-    await (await waiting).release();
+    await expectHandoff(lock, waiting);
     const found = await collect();
     const attributes = { 'lock.instance': 'default', 'lock.pattern': 'x', 'lock.kind': 'exclusive' };
     expect(found.get(MEASURES.handoffs.name)).toMatchObject([{ attributes, value: 1 }]);

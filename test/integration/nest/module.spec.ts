@@ -15,6 +15,7 @@ import {
 import { RedisLockDashboardModule } from 'nestjs-redis-locks/dashboard';
 import { RedisLockTestingModule } from 'nestjs-redis-locks/testing';
 import { NestBench, Section } from './support.js';
+import { lockError } from '../../../lab/testbed/locks/lock-error.js';
 
 const bench = new NestBench();
 
@@ -322,10 +323,9 @@ describe('RedisLockModule', () => {
     });
 
     it('two instances without a name', async () => {
-      await expect(start([bench.locks(), bench.locks()])).rejects.toMatchObject({
-        code: 'LOCK_CONFIG',
-        message: expect.stringContaining('set up twice without a name'),
-      });
+      await expect(start([bench.locks(), bench.locks()])).rejects.toEqual(
+        lockError('LOCK_CONFIG', 'set up twice without a name'),
+      );
     });
 
     it('two instances with one name', async () => {
@@ -351,10 +351,9 @@ describe('RedisLockModule', () => {
         imports: [bench.locks(), bench.locks({ instance: 'jobs' })],
         ...metadata,
       });
-      await expect(bench.start(builder)).rejects.toMatchObject({
-        code: 'LOCK_CONFIG',
-        message: expect.stringMatching(/no RedisLockModule named 'jbos'.*Known: 'default', 'jobs'\./),
-      });
+      await expect(bench.start(builder)).rejects.toEqual(
+        lockError('LOCK_CONFIG', /no RedisLockModule named 'jbos'.*Known: 'default', 'jobs'\./),
+      );
     });
 
     it('an unknown instance of a request-scoped class, before any request', async () => {

@@ -108,11 +108,14 @@ export class NestBench {
     return this.make(Stock, module);
   }
 
+  /** The service of another application. It does not wait for holders when it is closed. */
+  async other(options?: RedisLockRootOptions): Promise<LockService> {
+    return (await this.boot({}, { shutdownTimeout: 0, ...options })).get(LockService);
+  }
+
   /** Holds a key as another caller, until the test lets go. */
   async occupy(key: string): Promise<{ release(): Promise<unknown> }> {
-    // At the end no service waits for this holder, which never releases the key by itself.
-    const other = await this.boot({}, { shutdownTimeout: 0 });
-    return other.get(LockService).acquire(key);
+    return (await this.other()).acquire(key);
   }
 }
 

@@ -76,9 +76,7 @@ describe('a lock in redis-cli', () => {
     expect(commands.map(([name]) => name)).toEqual(['HGETALL', 'PTTL', 'ZRANGE', 'HGETALL', 'PUBSUB', 'DEL']);
     const [one, other] = await bench.pair();
     const since = Date.now();
-    const held = await one.acquire('stock:42');
-    const waiting = other.acquire('stock:42');
-    await bench.untilWaiting('stock:42', 1);
+    const { lock: held, waiting } = await bench.contended(one, other, { key: 'stock:42' });
     const { waiters } = (await one.inspect('stock:42'))!;
     const [state, ttl, queue, known, clients] = await Promise.all(commands.slice(0, 5).map(call));
     const [id, hold] = state as [string, string];

@@ -5,7 +5,7 @@ import { LockBench } from '../../../lab/testbed/locks/locks.js';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 import { timed } from '../../../lab/testbed/wait/timed.mjs';
 
-const bench = new LockBench({ protocol: redisson() });
+const bench = new LockBench({ defaults: { protocol: redisson() } });
 const QUEUE = 'redisson_lock_queue:{orders}';
 const TIMES = 'redisson_lock_timeout:{orders}';
 const ASKED = `${TIMES}:asked`;
@@ -78,7 +78,7 @@ describe('an RFairLock', () => {
 
   it('is granted in the order of arrival, across clients', async () => {
     const clients = await bench.serviceList(3);
-    const holder = await wait(clients[0]!);
+    const holder = await wait(clients[0]);
     const order: number[] = [];
     const waiting: Array<Promise<void>> = [];
     for (let i = 0; i < 9; i++) {

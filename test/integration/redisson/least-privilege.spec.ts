@@ -117,28 +117,25 @@ describe('in a Cluster, with the rights that docs/redisson.md lists', () => {
     await cluster.stop();
   });
 
-  it.each(['auto', 'off'] as const)(
-    'nothing is refused with shardedSubscriptionMode %s',
-    async (shardedSubscriptionMode) => {
-      const asked = async (): Promise<number> => {
-        const all = await Promise.all(cluster.nodes.map((node) => node.commandStats()));
-        return all.reduce((sum, stats) => sum + (stats['asking'] ?? 0), 0);
-      };
-      const before = await asked();
-      for (const { admin } of cluster.nodes) await admin.acl('LOG', 'RESET');
-      const login = { username: 'locks', password: 'password' };
-      const connection = { cluster: cluster.addresses, options: { redisOptions: login } };
-      const options = { shardedSubscriptionMode };
-      const [one, other] = [await service(connection, options), await service(connection, options)];
-      await useAllKinds(one, other);
-      // While a slot moves, ioredis sends ASKING.
-      let meanwhile: Promise<unknown> | undefined;
-      await cluster.migrate('stock:moved', async () => {
-        meanwhile = one.acquire('stock:moved').then((lock) => lock.release());
-        await eventually(async () => (await asked()) > before, LATE);
-      });
-      await meanwhile;
-      for (const { admin } of cluster.nodes) expect(await refusals(admin)).toEqual([]);
-    },
-  );
+  it.each(['auto', 'off'] as const)('nothing is refused in mode %s', async (shardedSubscriptionMode) => {
+    const asked = async (): Promise<number> => {
+      const all = await Promise.all(cluster.nodes.map((node) => node.commandStats()));
+      return all.reduce((sum, stats) => sum + (stats['asking'] ?? 0), 0);
+    };
+    const before = await asked();
+    for (const { admin } of cluster.nodes) await admin.acl('LOG', 'RESET');
+    const login = { username: 'locks', password: 'password' };
+    const connection = { cluster: cluster.addresses, options: { redisOptions: login } };
+    const options = { shardedSubscriptionMode };
+    const [one, other] = [await service(connection, options), await service(connection, options)];
+    await useAllKinds(one, other);
+    // While a slot moves, ioredis sends ASKING.
+    let meanwhile: Promise<unknown> | undefined;
+    await cluster.migrate('stock:moved', async () => {
+      meanwhile = one.acquire('stock:moved').then((lock) => lock.release());
+      await eventually(async () => (await asked()) > before, LATE);
+    });
+    await meanwhile;
+    for (const { admin } of cluster.nodes) expect(await refusals(admin)).toEqual([]);
+  });
 });

@@ -1,9 +1,9 @@
 import { redisson } from 'nestjs-redis-locks/redisson';
 import { SCRIPTS } from '../../../lib/redisson/scripts.generated.js';
-import { AT_ONCE, LockBench, timed } from '../../../lab/testbed/locks/locks.js';
+import { endAtOnce, LockBench } from '../../../lab/testbed/locks/locks.js';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 
-const bench = new LockBench({ protocol: redisson() });
+const bench = new LockBench({ defaults: { protocol: redisson() } });
 
 /** What Redisson does at the last `unlock()` of a thread. */
 const unlockAsJava = (name: string): Promise<unknown> =>
@@ -52,12 +52,7 @@ describe('an RLock', () => {
     await lockAsJava('orders');
     const waiting = locks.acquire('orders', { waitTimeout: '60s' });
     await eventually(async () => (await subscribersOf('orders')) === 1);
-    const { ran, value } = await timed(async () => {
-      await unlockAsJava('orders');
-      return waiting;
-    });
-    expect(ran).toBeLessThan(AT_ONCE);
-    await value!.release();
+    await (await endAtOnce(waiting, () => unlockAsJava('orders'))).release();
   });
 
   it('inspect shows the holder of either side', async () => {
@@ -132,13 +127,13 @@ describe('an RFencedLock', () => {
   });
 
   it('its tokens keep growing when a failover has lost the latest of them', async () => {
-    const [locks, other] = await bench.serviceList(2, { protocol: redisson({ fenced: true }) });
+    const [locks, other] = await bench.pair({ protocol: redisson({ fenced: true }) });
     await bench.redis.admin.set(COUNTER, 41);
-    const before = await locks!.acquire('orders');
+    const before = await locks.acquire('orders');
     expect(before.fencingToken).toBeLessThanOrEqual(await microseconds());
     // What the new master has if the last write did not reach it.
     await bench.redis.admin.multi().del('orders').set(COUNTER, 41).exec();
-    const after = await other!.acquire('orders');
+    const after = await other.acquire('orders');
     expect(after.fencingToken).toBeGreaterThan(before.fencingToken);
     expect(await bench.redis.admin.get(COUNTER)).toBe(String(after.fencingToken));
     await after.release();
@@ -160,8 +155,7 @@ describe('a lost reply', () => {
     ['acquire of permits', { permits: 3, units: 2 }, '1', '3'],
     ['release of permits', { permits: 3, units: 2 }, '1', '3'],
   ] as const)('to the %s counts once', async (what, options, held, free) => {
-    const proxy = await bench.proxy();
-    const locks = await bench.service({ connection: proxy.url, commandTimeout: 1_000 });
+    const { proxy, service: locks } = await bench.proxied({ commandTimeout: 1_000 });
     await (await locks.acquire('warm', options)).release();
     const { admin } = bench.redis;
     const content = async (): Promise<string | undefined> =>

@@ -1,13 +1,22 @@
+import type { LockHandle, LockService } from 'nestjs-redis-locks';
 import { redisson } from 'nestjs-redis-locks/redisson';
-import { aborted, AT_ONCE, LockBench, timed } from '../../../lab/testbed/locks/locks.js';
+import { aborted, endAtOnce, LockBench } from '../../../lab/testbed/locks/locks.js';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 
-const bench = new LockBench({ protocol: redisson() });
+const bench = new LockBench({ defaults: { protocol: redisson() } });
+let locks: LockService;
+beforeEach(async () => {
+  locks = await bench.service();
+});
+
 const CHANNEL = 'redisson_rwlock:{shelf}';
 const fields = (): Promise<Record<string, string>> => bench.redis.admin.hgetall('shelf');
 const timeoutOf = (owner: string): string => `{shelf}:${owner}:rwlock_timeout:1`;
 const leases = (): Promise<string[]> => bench.redis.admin.keys('*:rwlock_timeout:*');
 const subscribers = (): Promise<number> => bench.subscribers(CHANNEL);
+
+const writing = (task: (writer: LockHandle) => Promise<void>, options: object = {}): Promise<void> =>
+  locks.run('shelf', task, { kind: 'write', ...options });
 
 /** What Redisson does when a thread that has no hold takes the read lock. */
 const readAsJava = (lease = 30_000, owner = 'java:1'): Promise<unknown> =>
@@ -20,7 +29,6 @@ const readAsJava = (lease = 30_000, owner = 'java:1'): Promise<unknown> =>
 
 describe('an RReadWriteLock', () => {
   it('is a hash with a mode, one field for each reader, and a key with the lease of each reader', async () => {
-    const locks = await bench.service();
     const one = await locks.acquire('shelf', { kind: 'read' });
     const other = await locks.getReadWriteLock('shelf').readLock().lock();
     expect(one.kind).toBe('read');
@@ -34,7 +42,6 @@ describe('an RReadWriteLock', () => {
   });
 
   it('of a writer has the field of Redisson, whether it is asked for by type or as an object', async () => {
-    const locks = await bench.service();
     const byType = await locks.acquire('shelf', { kind: 'write' });
     expect(await fields()).toEqual({ mode: 'write', [`${byType.owner}:write`]: '1' });
     await byType.release();
@@ -45,7 +52,6 @@ describe('an RReadWriteLock', () => {
   });
 
   it('does not join an RLock, as Redisson would, and an RLock does not join it', async () => {
-    const locks = await bench.service();
     const plain = await locks.acquire('shelf');
     expect(await locks.tryAcquire('shelf', { kind: 'read' })).toBeNull();
     expect(await locks.tryAcquire('shelf', { kind: 'write' })).toBeNull();
@@ -56,7 +62,6 @@ describe('an RReadWriteLock', () => {
   });
 
   it('keeps the lease of the other readers when one leaves', async () => {
-    const locks = await bench.service();
     await readAsJava(20_000);
     const reader = await locks.acquire('shelf', { kind: 'read' });
     expect(await bench.redis.admin.pttl('shelf')).toBeGreaterThan(20_000);
@@ -68,46 +73,32 @@ describe('an RReadWriteLock', () => {
   });
 
   it('a reader that died keeps no writer out once the living readers have left', async () => {
-    const locks = await bench.service();
     await readAsJava();
     await bench.redis.admin.del(timeoutOf('java:1'));
     const reader = await locks.acquire('shelf', { kind: 'read' });
     const waiting = locks.acquire('shelf', { kind: 'write', waitTimeout: '60s' });
     await eventually(async () => (await subscribers()) === 1);
-    const { ran } = await timed(async () => {
-      await reader.release();
-      await (await waiting).release();
-    });
-    expect(ran).toBeLessThan(AT_ONCE);
+    await (await endAtOnce(waiting, () => reader.release())).release();
   });
 
   it('a writer that reads inside its lock continues to read after its release, and admits other readers at once', async () => {
-    const [locks, other] = await bench.serviceList(2);
-    await locks!.run(
-      'shelf',
-      async (writer) => {
-        const reader = await locks!.acquire('shelf', { kind: 'read' });
-        expect(Object.keys(await fields())).toEqual(expect.arrayContaining([`${writer.owner}:write`, 'mode']));
-        expect(await other!.tryAcquire('shelf', { kind: 'read' })).toBeNull();
-        const waiting = other!.acquire('shelf', { kind: 'read', waitTimeout: '60s' });
-        await eventually(async () => (await subscribers()) === 1);
-        const { ran, value } = await timed(async () => {
-          await writer.release();
-          return waiting;
-        });
-        expect(ran).toBeLessThan(AT_ONCE);
-        expect(reader.isHeld).toBe(true);
-        expect(await bench.redis.admin.hget('shelf', 'mode')).toBe('read');
-        expect(await other!.tryAcquire('shelf', { kind: 'write' })).toBeNull();
-        await Promise.all([value!.release(), reader.release()]);
-      },
-      { kind: 'write' },
-    );
+    const other = await bench.service();
+    await writing(async (writer) => {
+      const reader = await locks.acquire('shelf', { kind: 'read' });
+      expect(Object.keys(await fields())).toEqual(expect.arrayContaining([`${writer.owner}:write`, 'mode']));
+      expect(await other.tryAcquire('shelf', { kind: 'read' })).toBeNull();
+      const waiting = other.acquire('shelf', { kind: 'read', waitTimeout: '60s' });
+      await eventually(async () => (await subscribers()) === 1);
+      const next = await endAtOnce(waiting, () => writer.release());
+      expect(reader.isHeld).toBe(true);
+      expect(await bench.redis.admin.hget('shelf', 'mode')).toBe('read');
+      expect(await other.tryAcquire('shelf', { kind: 'write' })).toBeNull();
+      await Promise.all([next.release(), reader.release()]);
+    });
     expect(await bench.redis.admin.exists('shelf')).toBe(0);
   });
 
   it('overlapping readers of a process do not keep its writer out, and come after it', async () => {
-    const locks = await bench.service();
     const order: string[] = [];
     const contended = new Set<string>();
     locks.events.subscribe((event) => event.type === 'contended' && contended.add(event.kind));
@@ -129,7 +120,6 @@ describe('an RReadWriteLock', () => {
   });
 
   it('a writer that came before a reader of its process is served before it, although the process held the lock then', async () => {
-    const locks = await bench.service();
     const order: string[] = [];
     const first = await locks.acquire('shelf', { kind: 'write' });
     const waits = (kind: 'read' | 'write', name: string): Promise<void> =>
@@ -142,7 +132,6 @@ describe('an RReadWriteLock', () => {
   });
 
   it('publishes what Redisson publishes: 0 after the last reader, 1 after the writer', async () => {
-    const locks = await bench.service();
     const messages = await bench.messages(CHANNEL);
     const [one, other] = [
       await locks.acquire('shelf', { kind: 'read' }),
@@ -155,23 +144,19 @@ describe('an RReadWriteLock', () => {
     expect(messages).toEqual([`${CHANNEL} 0`, `${CHANNEL} 1`]);
   });
 
-  it.each(['read', 'write'] as const)(
-    'the watchdog renews a %s lock, and a lost one aborts the signal',
-    async (type) => {
-      const locks = await bench.service({ renewedLease: 1_000 });
-      const lock = await locks.acquire('shelf', { kind: type });
-      const first = await bench.redis.admin.pexpiretime('shelf');
-      await eventually(async () => (await bench.redis.admin.pexpiretime('shelf')) > first + 1_000, {
-        what: 'renewals',
-      });
-      await lock.verify();
-      await bench.redis.admin.del('shelf', timeoutOf(lock.owner));
-      await aborted(lock.signal);
-    },
-  );
+  it.each(['read', 'write'] as const)('the watchdog renews a %s lock, whose loss aborts the signal', async (type) => {
+    const locks = await bench.service({ renewedLease: 1_000 });
+    const lock = await locks.acquire('shelf', { kind: type });
+    const first = await bench.redis.admin.pexpiretime('shelf');
+    await eventually(async () => (await bench.redis.admin.pexpiretime('shelf')) > first + 1_000, {
+      what: 'renewals',
+    });
+    await lock.verify();
+    await bench.redis.admin.del('shelf', timeoutOf(lock.owner));
+    await aborted(lock.signal);
+  });
 
   it('inspect shows readers and writers of both sides, and a forced release ends them', async () => {
-    const locks = await bench.service();
     await readAsJava();
     const reader = await locks.acquire('shelf', { kind: 'read' });
     const info = await locks.inspect('shelf');
@@ -194,7 +179,6 @@ describe('an RReadWriteLock', () => {
   });
 
   it('extend prolongs the lease of one reader, and does not touch the others', async () => {
-    const locks = await bench.service();
     const short = await locks.acquire('shelf', { kind: 'read', expire: '5s' });
     const long = await locks.acquire('shelf', { kind: 'read', expire: '20s' });
     await short.extend('10s');
@@ -205,70 +189,52 @@ describe('an RReadWriteLock', () => {
     await Promise.all([short.release(), long.release()]);
   });
 
-  it.each(['the writer', 'its read lock'])(
-    'extend of %s never ends the lease of the other one earlier',
-    async (which) => {
-      const [locks, other] = await bench.serviceList(2);
-      await locks!.run(
-        'shelf',
-        async (writer) => {
-          const reader = await locks!.acquire('shelf', { kind: 'read', expire: '20s' });
-          if (which === 'the writer') await writer.extend('1s');
-          else await reader.extend('25s');
-          const [ofReader] = await leases();
-          const ends = await bench.redis.admin.pexpiretime('shelf');
-          expect(ends).toBeGreaterThanOrEqual(await bench.redis.admin.pexpiretime(ofReader!));
-          await writer.release();
-          expect(await bench.redis.admin.hget('shelf', 'mode')).toBe('read');
-          expect(await other!.tryAcquire('shelf', { kind: 'write' })).toBeNull();
-          expect(reader.isHeld).toBe(true);
-          expect(await reader.release()).toBe(true);
-        },
-        { kind: 'write', expire: '10s' },
-      );
-      expect(await bench.redis.admin.exists('shelf')).toBe(0);
-    },
-  );
+  it.each(['the writer', 'its read lock'])('extend of %s never ends the other lease earlier', async (which) => {
+    const other = await bench.service();
+    await writing(
+      async (writer) => {
+        const reader = await locks.acquire('shelf', { kind: 'read', expire: '20s' });
+        if (which === 'the writer') await writer.extend('1s');
+        else await reader.extend('25s');
+        const [ofReader] = await leases();
+        const ends = await bench.redis.admin.pexpiretime('shelf');
+        expect(ends).toBeGreaterThanOrEqual(await bench.redis.admin.pexpiretime(ofReader!));
+        await writer.release();
+        expect(await bench.redis.admin.hget('shelf', 'mode')).toBe('read');
+        expect(await other.tryAcquire('shelf', { kind: 'write' })).toBeNull();
+        expect(reader.isHeld).toBe(true);
+        expect(await reader.release()).toBe(true);
+      },
+      { expire: '10s' },
+    );
+    expect(await bench.redis.admin.exists('shelf')).toBe(0);
+  });
 
   it('a read lock whose lease ends during the write keeps no client out after the write', async () => {
-    const locks = await bench.service();
-    await locks.run(
-      'shelf',
-      async (writer) => {
-        const reader = await locks.acquire('shelf', { kind: 'read', expire: 300 });
-        await aborted(reader.signal);
-        await eventually(async () => (await leases()).length === 0);
-        await writer.release();
-        expect(await bench.redis.admin.exists('shelf')).toBe(0);
-      },
-      { kind: 'write' },
-    );
+    await writing(async (writer) => {
+      const reader = await locks.acquire('shelf', { kind: 'read', expire: 300 });
+      await aborted(reader.signal);
+      await eventually(async () => (await leases()).length === 0);
+      await writer.release();
+      expect(await bench.redis.admin.exists('shelf')).toBe(0);
+    });
   });
 
   it('after the write, the lock lasts as long as the longest lease of its readers', async () => {
-    const locks = await bench.service();
-    await locks.run(
-      'shelf',
-      async (writer) => {
-        const reader = await locks.acquire('shelf', { kind: 'read', expire: '5s' });
-        await writer.release();
-        expect(await bench.redis.admin.pttl('shelf')).toBeLessThanOrEqual(5_000);
-        await reader.release();
-      },
-      { kind: 'write' },
-    );
+    await writing(async (writer) => {
+      const reader = await locks.acquire('shelf', { kind: 'read', expire: '5s' });
+      await writer.release();
+      expect(await bench.redis.admin.pttl('shelf')).toBeLessThanOrEqual(5_000);
+      await reader.release();
+    });
   });
 
-  it.each(['reader', 'writer that also reads'])(
-    'a forced release of a %s of Redisson leaves none of its leases',
-    async (who) => {
-      const locks = await bench.service();
-      await readAsJava();
-      await bench.redis.admin.hincrby('shelf', 'java:1', 1);
-      await bench.redis.admin.set('{shelf}:java:1:rwlock_timeout:2', 1, 'PX', 30_000);
-      if (who !== 'reader') await bench.redis.admin.hset('shelf', { mode: 'write', 'java:1:write': 1 });
-      expect(await locks.forceRelease('shelf')).toBe(true);
-      expect(await bench.redis.admin.keys('*shelf*')).toEqual([]);
-    },
-  );
+  it.each(['reader', 'writer that also reads'])('a forced release of a %s of Redisson leaves no lease', async (who) => {
+    await readAsJava();
+    await bench.redis.admin.hincrby('shelf', 'java:1', 1);
+    await bench.redis.admin.set('{shelf}:java:1:rwlock_timeout:2', 1, 'PX', 30_000);
+    if (who !== 'reader') await bench.redis.admin.hset('shelf', { mode: 'write', 'java:1:write': 1 });
+    expect(await locks.forceRelease('shelf')).toBe(true);
+    expect(await bench.redis.admin.keys('*shelf*')).toEqual([]);
+  });
 });

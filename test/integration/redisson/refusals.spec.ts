@@ -4,7 +4,7 @@ import { redisson, type RedissonOptions } from 'nestjs-redis-locks/redisson';
 import { createLockClient } from 'nestjs-redis-locks/client';
 import { LockBench } from '../../../lab/testbed/locks/locks.js';
 
-const bench = new LockBench({ protocol: redisson() });
+const bench = new LockBench({ defaults: { protocol: redisson() } });
 let locks: LockService;
 beforeEach(async () => {
   locks = await bench.service();

@@ -1,13 +1,16 @@
 import { startRedis, type RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';
-import { Bench, resumeAll } from '../../../lab/testbed/locks/bench.js';
+import { Bench, resumeAll, type BenchTerms } from '../../../lab/testbed/locks/bench.js';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 
 /** Independent masters for the tests of a file. */
 export class RedlockBench extends Bench {
   masters: RedisServer[] = [];
 
-  constructor(private readonly count: number) {
-    super();
+  constructor(
+    private readonly count: number,
+    terms?: BenchTerms,
+  ) {
+    super(terms);
   }
 
   get urls(): string[] {

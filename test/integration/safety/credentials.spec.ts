@@ -5,16 +5,16 @@ import type { LockConnectionOption } from '../../../lib/module/redis-lock.connec
 import { LOCK_CHANNELS } from '../../../lib/observation/diagnostics/index.js';
 import { type LockService } from '../../../lib/service/lock.service.js';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
-import { FaultLocks, timed } from '../../../lab/testbed/locks/fault-locks.js';
 import { leaks } from './renderings.js';
 import { startRedis, type RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';
+import { LockBench, timed } from '../../../lab/testbed/locks/locks.js';
 
 const PASSWORD = 'pass:word/with@all{that}';
 const OTHER = 'another-Secret-77';
 const KEY = readFileSync(fileURLToPath(new URL('../../../lab/testbed/servers/tls/key.pem', import.meta.url)), 'utf8');
 const SECRETS = [PASSWORD, OTHER, KEY.split('\n')[1]!];
 
-const locks = new FaultLocks();
+const bench = new LockBench({ records: true });
 /** All that the library says without having been asked. */
 const told: unknown[] = [];
 const tell = (message: unknown): void => void told.push(message);
@@ -23,7 +23,6 @@ const terminal = globalThis.console;
 const originals = new Map(consoleMethods.map((name) => [name, terminal[name]]));
 const { acquire: traced, ...evented } = LOCK_CHANNELS;
 const subscribers = { start: tell, end: tell, asyncStart: tell, asyncEnd: tell, error: tell };
-const stopping: Array<() => Promise<unknown>> = [];
 
 beforeEach(() => {
   for (const name of consoleMethods) terminal[name] = (...said: unknown[]) => void told.push(...said);
@@ -32,8 +31,6 @@ beforeEach(() => {
   process.on('unhandledRejection', tell);
 });
 afterEach(async () => {
-  await locks.closeAll();
-  for (const stop of stopping.splice(0).reverse()) await stop();
   for (const [name, original] of originals) terminal[name] = original;
   for (const name of Object.values(evented)) channel(name).unsubscribe(tell);
   tracingChannel(traced).unsubscribe(subscribers);
@@ -41,11 +38,7 @@ afterEach(async () => {
   told.length = 0;
 });
 
-async function redisWith(...args: string[]): Promise<RedisServer> {
-  const redis = await startRedis({ args });
-  stopping.push(() => redis.stop());
-  return redis;
-}
+const redisWith = async (...args: string[]): Promise<RedisServer> => bench.endLater(await startRedis({ args }));
 
 const withLogin = (redis: RedisServer, password: string, user = ''): string =>
   redis.url.replace('//', `//${user}:${encodeURIComponent(password)}@`);
@@ -80,9 +73,9 @@ async function useEverything(service: LockService): Promise<unknown[]> {
 
 /** How a service behaves on a connection that is refused. */
 async function refusedOn(connection: LockConnectionOption): Promise<any[]> {
-  const service = locks.make(connection, { commandTimeout: 400 });
+  const service = bench.make({ connection, commandTimeout: 400 });
   const outcomes = await useEverything(service);
-  return [...outcomes, service, ...locks.events, ...locks.lines, ...told];
+  return [...outcomes, service, ...bench.events, ...bench.lines, ...told];
 }
 
 const errorsAmong = (values: readonly any[]): any[] => values.filter((value) => value?.code === 'LOCK_STORE');
@@ -98,13 +91,13 @@ describe('errors, logs and events of the library contain no credentials', () => 
       expect(errorsAmong(outcomes).length).toBeGreaterThan(8);
       expect(errorsAmong(outcomes)[1].message).toContain('WRONGPASS');
       expect(leaks(SECRETS, outcomes)).toEqual([]);
-      await locks.closeAll();
+      await bench.close();
     }
   });
 
   it('but keep the name, message and code of the error, and the name of the command', async () => {
     const redis = await redisWith('--requirepass', OTHER);
-    const service = locks.make(withLogin(redis, PASSWORD), { commandTimeout: 400 });
+    const service = bench.make({ connection: withLogin(redis, PASSWORD), commandTimeout: 400 });
     const { error } = await timed(service.start().then(() => service.acquire('a')));
     expect(error.cause).toBeInstanceOf(Error);
     expect(error.cause).toMatchObject({
@@ -114,7 +107,7 @@ describe('errors, logs and events of the library contain no credentials', () => 
     });
     expect(Object.keys(error.cause.command)).toEqual(['name']);
     expect(error.cause.stack).toContain('WRONGPASS');
-    const closed = await timed(locks.make('redis://127.0.0.1:1', { commandTimeout: 300 }).start());
+    const closed = await timed(bench.make({ connection: 'redis://127.0.0.1:1', commandTimeout: 300 }).start());
     expect(closed.error.cause).toMatchObject({ code: 'ECONNREFUSED', syscall: 'connect', port: 1 });
   });
 
@@ -129,8 +122,8 @@ describe('errors, logs and events of the library contain no credentials', () => 
   it('a password that is changed under a holder and a waiter', async () => {
     const redis = await redisWith('--requirepass', PASSWORD);
     const admin = redis.client({ password: PASSWORD });
-    const service = locks.make(withLogin(redis, PASSWORD), { commandTimeout: 300, renewedLease: '1s' });
-    await service.start();
+    const connection = withLogin(redis, PASSWORD);
+    const service = await bench.service({ connection, commandTimeout: 300, renewedLease: '1s' });
     const handle = await service.acquire('held');
     const waiting = timed(service.acquire('held', { waitTimeout: '3s' }));
     await admin.config('SET', 'requirepass', OTHER);
@@ -139,7 +132,7 @@ describe('errors, logs and events of the library contain no credentials', () => 
     const { error } = await waiting;
     const outcomes = [handle, handle.signal, handle.signal.reason, error, ...(await useEverything(service))];
     expect(errorsAmong(outcomes).length).toBeGreaterThan(5);
-    expect(leaks(SECRETS, [...outcomes, service, ...locks.events, ...locks.lines, ...told])).toEqual([]);
+    expect(leaks(SECRETS, [...outcomes, service, ...bench.events, ...bench.lines, ...told])).toEqual([]);
   });
 
   it('a user without permissions', async () => {
@@ -157,7 +150,7 @@ describe('errors, logs and events of the library contain no credentials', () => 
       const outcomes = await refusedOn({ host, port, password: OTHER, tls });
       expect(errorsAmong(outcomes).length).toBeGreaterThan(5);
       expect(leaks(SECRETS, outcomes)).toEqual([]);
-      await locks.closeAll();
+      await bench.close();
     }
   });
 
@@ -173,7 +166,7 @@ describe('errors, logs and events of the library contain no credentials', () => 
 describe('objects of the library reveal no credentials', () => {
   /** One of each kind of object, on a connection that works. */
   async function objectsOn(connection: LockConnectionOption): Promise<unknown[]> {
-    const service = await locks.start(connection);
+    const service = await bench.service({ connection });
     const owned = await service.acquire('owned', { owner: 'ann' });
     const both = await service.getReadWriteLock('rw').readLock().lock();
     const election = service.getLeaderElection('led').start();
@@ -183,7 +176,7 @@ describe('objects of the library reveal no credentials', () => {
     const several = await service.acquire(['m1', 'm2']);
     const objects = [service, owned, both, several, election, ...semaphores, ...latches];
     const locked = [service.getLock('x'), service.getFairLock('x'), service.getMultiLock(['x', 'y'])];
-    const others = [service.events, service.defaults, owned.signal, await service.inspect('owned'), ...locks.events];
+    const others = [service.events, service.defaults, owned.signal, await service.inspect('owned'), ...bench.events];
     return [...objects, ...locked, ...others, election.handle, await service.health()];
   }
 
@@ -196,7 +189,7 @@ describe('objects of the library reveal no credentials', () => {
       redis.client({ password: PASSWORD }),
     ]) {
       expect(leaks(SECRETS, await objectsOn(connection))).toEqual([]);
-      await locks.closeAll();
+      await bench.close();
     }
   });
 });

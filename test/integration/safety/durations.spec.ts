@@ -1,8 +1,8 @@
 import type { LockService } from '../../../lib/service/lock.service.js';
 import type { RedisLockModuleOptions } from '../../../lib/module/redis-lock.options.js';
 import { resolveModuleOptions } from '../../../lib/module/redis-lock.options.js';
-import { keysWithTtl, nothingLeftBehind, timed } from '../../../lab/testbed/locks/fault-locks.js';
-import { LockBench } from '../../../lab/testbed/locks/locks.js';
+import { expectHandoff, LockBench, timed } from '../../../lab/testbed/locks/locks.js';
+import { keysWithTtl } from '../../../lab/testbed/history/leaks.mjs';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 /** No length of time at all. */
 const NONSENSE: unknown[] = [
@@ -78,7 +78,7 @@ describe.each(places)('%s', (place, refuses, write) => {
       expect(error.message).toMatch(/write|must be|at least|longest/);
     }
     expect(
-      (await keysWithTtl(bench.redis)).filter(({ key }) => key.startsWith('lock:state') && place !== 'extend'),
+      (await keysWithTtl(bench.redis.admin)).filter(({ key }) => key.startsWith('lock:state') && place !== 'extend'),
     ).toEqual([]);
   });
 });
@@ -98,18 +98,19 @@ it('the shortest lease works: 50 ms, fixed and renewed', async () => {
   expect(fixed.remainingTime()).toBeLessThanOrEqual(47.5);
   await new Promise((done) => fixed.signal.addEventListener('abort', done));
   expect(await fixed.release()).toBe(false);
-  await nothingLeftBehind(bench.redis);
+  await bench.untilNothingIsLeft();
 });
 
 it('fractions of a millisecond are accepted in a lease', async () => {
   const service = await bench.service({ renewedLease: 1000.5, grantTimeout: 500.25 });
-  const handle = await service.acquire('a');
-  const waiting = service.acquire('a', { expire: '1.0005s', owner: 'x', holdAtLeast: 0.5 });
-  await eventually(async () => (await service.inspect('a'))?.waiters.length === 1);
+  const { lock: handle, waiting } = await bench.contended(service, service, {
+    expire: '1.0005s',
+    owner: 'x',
+    holdAtLeast: 0.5,
+  });
   await handle.extend(700.7);
-  expect(await handle.release()).toBe(true);
-  expect(await (await waiting).release()).toBe(true);
-  await nothingLeftBehind(bench.redis);
+  await expectHandoff(handle, waiting);
+  await bench.untilNothingIsLeft();
 });
 
 it('durations of up to 366 days work, also as a wait', async () => {

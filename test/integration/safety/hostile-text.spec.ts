@@ -1,5 +1,5 @@
-import { keysWithTtl, nothingLeftBehind, redisKey, timed } from '../../../lab/testbed/locks/fault-locks.js';
-import { LockBench } from '../../../lab/testbed/locks/locks.js';
+import { LockBench, redisKey, timed } from '../../../lab/testbed/locks/locks.js';
+import { keysWithTtl } from '../../../lab/testbed/history/leaks.mjs';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 
 const CONTROLS = ['\n', '\r', '\t', '\0', '\u001b[31m', '\u007f', '\u0085', '\u2028', '\u2029'];
@@ -39,7 +39,7 @@ describe('keys', () => {
       expect(error.message).not.toMatch(BREAKS_LINES);
       expect(error.message.length).toBeLessThan(400);
     }
-    expect(await keysWithTtl(bench.redis)).toEqual([]);
+    expect(await keysWithTtl(bench.redis.admin)).toEqual([]);
   });
 
   it.each([undefined, null, 42, {}, [], ['a', 1], Symbol('a'), () => 'a', { toString: () => 'a' }])(
@@ -47,7 +47,7 @@ describe('keys', () => {
     async (key) => {
       const service = await bench.service();
       expect((await timed(service.acquire(key as never))).error).toMatchObject({ code: 'LOCK_KEY' });
-      expect(await keysWithTtl(bench.redis)).toEqual([]);
+      expect(await keysWithTtl(bench.redis.admin)).toEqual([]);
     },
   );
 });
@@ -69,7 +69,7 @@ describe('owners', () => {
     expect(error).toMatchObject({ code: 'LOCK_CONFIG' });
     expect(error.message).not.toMatch(BREAKS_LINES);
     expect(error.message.length).toBeLessThan(400);
-    expect(await keysWithTtl(bench.redis)).toEqual([]);
+    expect(await keysWithTtl(bench.redis.admin)).toEqual([]);
   });
 
   it('owners that differ are different owners, whatever they are made of', async () => {
@@ -85,7 +85,7 @@ describe('owners', () => {
       }
       expect(await handle.release()).toBe(true);
     }
-    await nothingLeftBehind(bench.redis);
+    await bench.untilNothingIsLeft();
   });
 });
 

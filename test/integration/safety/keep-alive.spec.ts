@@ -3,11 +3,11 @@ import { Socket } from 'node:net';
 import type { RedisOptions } from 'ioredis';
 import type { LockConnectionOption } from '../../../lib/module/redis-lock.connection.js';
 import { eventuallyPasses } from '../../../lab/testbed/wait/eventually.mjs';
-import { FaultLocks } from '../../../lab/testbed/locks/fault-locks.js';
+import { LockServices } from '../../../lab/testbed/locks/lock-services.js';
 import { startRedis, type RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';
 
 let redis: RedisServer;
-const locks = new FaultLocks();
+const locks = new LockServices();
 beforeAll(async () => {
   redis = await startRedis();
 });
@@ -53,7 +53,7 @@ it.each<[string, () => LockConnectionOption, atLeast: number, atMost: number]>([
   ['after ten idle seconds', url, 0, 10],
   ['when the user wants it', withOptions({ keepAlive: 50_000 }), 30, 50],
 ])('both connections ask for signs of life %s', async (_when, connection, atLeast, atMost) => {
-  await locks.start(connection());
+  await locks.start({ connection: connection() });
   await eventuallyPasses(() => {
     const found = probes(redis);
     expect(found).toHaveLength(2);
@@ -66,7 +66,7 @@ it.each<[string, () => LockConnectionOption, atLeast: number, atMost: number]>([
 
 it("the library's connections ask for signs of life as a passed client does", async () => {
   const client = redis.client({ keepAlive: 50_000 });
-  await locks.start(client);
+  await locks.start({ connection: client });
   // The client's own, and two beside it.
   await eventuallyPasses(() => expect(probes(redis).filter((seconds) => seconds! > 30)).toHaveLength(3));
 });

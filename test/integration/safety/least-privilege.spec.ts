@@ -6,11 +6,10 @@ import { fileURLToPath } from 'node:url';
 import type { LockService } from 'nestjs-redis-locks';
 import { HOST } from '../../../lab/testbed/servers/ports.mjs';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
-import { FaultLocks, nothingLeftBehind, timed } from '../../../lab/testbed/locks/fault-locks.js';
-import { useRedisForEach } from '../../../lab/testbed/locks/fault-setups.js';
 import { COMMANDS, commandsUsed, IN_CLUSTER, refusals } from '../../../lab/testbed/servers/least-privilege.js';
 import { leaveBeforeComing, playLockScenario } from '../../../lab/testbed/locks/lock-scenario.js';
-import type { RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';
+import { LockBench, expectHandoff, timed } from '../../../lab/testbed/locks/locks.js';
+import { lockError } from '../../../lab/testbed/locks/lock-error.js';
 
 const RULES = [
   'reset',
@@ -27,21 +26,22 @@ const LOGIN = `locks:${encodeURIComponent('pass:word/with@all{that}')}@`;
 const CERTIFICATE = fileURLToPath(new URL('../../../lab/testbed/servers/tls/cert.pem', import.meta.url));
 const KEY = fileURLToPath(new URL('../../../lab/testbed/servers/tls/key.pem', import.meta.url));
 
-const locks = new FaultLocks();
-let redis: RedisServer;
-useRedisForEach(locks, (started) => (redis = started));
+const bench = new LockBench({ each: true });
 
 /** Another client reads the record that a holder has written. */
 async function seesLabelOf(service: LockService, url: string): Promise<void> {
   await using _lock = await service.acquire('labelled');
-  const other = await locks.start(url, { commandTimeout: 1_000 });
+  const other = await bench.service({ connection: url, commandTimeout: 1_000 });
   await eventually(async () => (await other.inspect('labelled'))?.holders[0]?.label === service.label);
 }
 
 /** The actions of the library, beyond the scenario: every request that a service accepts. */
 async function useEverything(url: string): Promise<void> {
-  const service = await locks.start(url, { commandTimeout: 1_000 });
-  await playLockScenario(locks, { connection: url, key: 'a', observer: service });
+  const service = await bench.service({ connection: url, commandTimeout: 1_000 });
+  await playLockScenario(
+    { start: (options) => bench.service(options) },
+    { connection: url, key: 'a', observer: service },
+  );
   await service.acquire('b');
   const given = service.acquire('b', { signal: AbortSignal.timeout(50), owner: 'x' });
   await given.catch(() => undefined);
@@ -64,20 +64,20 @@ async function useEverything(url: string): Promise<void> {
   );
   expect((await service.inspect('h'))!.holds).toBe(readers.length);
   await Promise.all(readers.map((reader) => reader.release()));
-  await leaveBeforeComing(redis, url);
-  await eventually(async () => 'ping' in (await redis.commandStats()), { within: 10_000, what: 'a heartbeat' });
+  await leaveBeforeComing(bench.redis, url);
+  await eventually(async () => 'ping' in (await bench.redis.commandStats()), { within: 10_000, what: 'a heartbeat' });
 }
 
 it('needs no more than the documented commands, keys and channels, with the password in the URL', async () => {
-  await redis.admin.acl('SETUSER', 'locks', ...RULES);
+  await bench.redis.admin.acl('SETUSER', 'locks', ...RULES);
   // The test's own commands run as another user.
-  const url = redis.url.replace('//', `//${LOGIN}`);
-  await redis.admin.acl('LOG', 'RESET');
+  const url = bench.redis.url.replace('//', `//${LOGIN}`);
+  await bench.redis.admin.acl('LOG', 'RESET');
   await useEverything(url);
-  expect(await refusals(redis.admin)).toEqual([]);
+  expect(await refusals(bench.redis.admin)).toEqual([]);
   // Entries that are kept for a limited time.
-  await redis.admin.del('lock:limit:{e}', 'lock:counted:{g}');
-  await nothingLeftBehind(redis);
+  await bench.redis.admin.del('lock:limit:{e}', 'lock:counted:{g}');
+  await bench.untilNothingIsLeft();
 });
 
 describe('docs/deploy.md', () => {
@@ -101,10 +101,10 @@ describe('docs/deploy.md', () => {
 });
 
 it('needs each of the documented commands', async () => {
-  await redis.admin.acl('SETUSER', 'locks', 'on', '>secret', '~*', '&*', '+@all');
-  await redis.resetCommandStats();
-  await useEverything(redis.url.replace('//', '//locks:secret@'));
-  expect(await commandsUsed(redis)).toEqual([...COMMANDS].sort());
+  await bench.redis.admin.acl('SETUSER', 'locks', 'on', '>secret', '~*', '&*', '+@all');
+  await bench.redis.resetCommandStats();
+  await useEverything(bench.redis.url.replace('//', '//locks:secret@'));
+  expect(await commandsUsed(bench.redis)).toEqual([...COMMANDS].sort());
 });
 
 describe('over TLS', () => {
@@ -113,9 +113,9 @@ describe('over TLS', () => {
 
   // TLS ends before the server, as with many a managed Redis: so this needs no server that was built with it.
   beforeEach(async () => {
-    await redis.admin.acl('SETUSER', 'locks', ...RULES);
+    await bench.redis.admin.acl('SETUSER', 'locks', ...RULES);
     server = createServer({ cert: readFileSync(CERTIFICATE), key: readFileSync(KEY) }, (client) => {
-      const upstream = connect(redis.port, redis.host);
+      const upstream = connect(bench.redis.port, bench.redis.host);
       client.pipe(upstream).pipe(client);
       for (const [one, other] of [
         [client, upstream],
@@ -130,10 +130,7 @@ describe('over TLS', () => {
     await once(server, 'listening');
     ({ port } = server.address() as AddressInfo);
   });
-  afterEach(async () => {
-    await locks.closeAll();
-    server.close();
-  });
+  afterEach(() => void server.close());
 
   it('locks, hands over and releases over TLS, by ioredis options with the certificate', async () => {
     const connection = {
@@ -143,20 +140,17 @@ describe('over TLS', () => {
       password: 'pass:word/with@all{that}',
       tls: { ca: readFileSync(CERTIFICATE) },
     };
-    const [one, other] = [await locks.start(connection), await locks.start(connection)];
-    const handle = await one.acquire('a');
-    const waiting = other.acquire('a');
-    await eventually(async () => (await one.inspect('a'))?.waiters.length === 1);
-    expect(await handle.release()).toBe(true);
-    expect(await (await waiting).release()).toBe(true);
-    await nothingLeftBehind(redis);
+    const [one, other] = await bench.pair({ connection });
+    const { lock, waiting } = await bench.contended(one, other);
+    await expectHandoff(lock, waiting);
+    await bench.untilNothingIsLeft();
   });
 
   it('speaks TLS to rediss:// and refuses a certificate without a trusted issuer', async () => {
-    const service = locks.make(`rediss://${LOGIN}${HOST}:${port}`, { commandTimeout: 500 });
+    const service = bench.make({ connection: `rediss://${LOGIN}${HOST}:${port}`, commandTimeout: 500 });
     const { error } = await timed(service.start());
-    expect(error).toMatchObject({ code: 'LOCK_STORE', message: expect.stringMatching(/certificate/) });
+    expect(error).toEqual(lockError('LOCK_STORE', /certificate/));
     const { error: refused } = await timed(service.tryAcquire('a'));
-    expect(refused).toMatchObject({ code: 'LOCK_STORE', message: expect.stringMatching(/certificate/) });
+    expect(refused).toEqual(lockError('LOCK_STORE', /certificate/));
   });
 });

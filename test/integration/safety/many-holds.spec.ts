@@ -53,7 +53,7 @@ it('many waiters are granted in pieces, and each reply but the last says where t
 });
 
 it.each(['lock:ends:{a}', 'lock:fence:{a}'])(
-  'grants no permit too many, and makes the ends again, if %s is gone',
+  'grants no permit too many if %s is gone, and makes ends again',
   async (key) => {
     for (let i = 0; i < 20; i++) await acquire('a', `c0:${i}`, 'permits:1/21', 60_000);
     await redis.admin.del(key);

@@ -1,11 +1,11 @@
-import { keysWithTtl, nothingLeftBehind } from '../../../lab/testbed/locks/fault-locks.js';
-import { LockBench } from '../../../lab/testbed/locks/locks.js';
+import { expectHandoff, LockBench } from '../../../lab/testbed/locks/locks.js';
+import { keysWithTtl } from '../../../lab/testbed/history/leaks.mjs';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 
 /** The longest that anything is kept: the fence, for ten minutes beyond the lease. */
 const LONGEST_TTL = 600_000 + 30_000;
 
-const bench = new LockBench();
+const bench = new LockBench({ leavesNothing: true });
 
 // A chaos run looks for keys without a TTL all the time.
 it('every key of a contended lock has a TTL, and lives under the prefix', async () => {
@@ -14,16 +14,14 @@ it('every key of a contended lock has a TTL, and lives under the prefix', async 
   const held = await one.acquire('a');
   const waiting = other.acquire('a', { waitTimeout: '60s' });
   const keys = await eventually(async () => {
-    const found = await keysWithTtl(bench.redis);
+    const found = await keysWithTtl(bench.redis.admin);
     const roles = found.map(({ key }) => /^shop:lock:(\w+):/.exec(key)?.[1]);
     expect(roles).toEqual(expect.arrayContaining(['fence', 'queue', 'state', 'waiters']));
     expect(roles).not.toContain(undefined);
     return found;
   });
   expect(keys.filter(({ ttl }) => ttl < 0 || ttl > LONGEST_TTL)).toEqual([]);
-  await held.release();
-  await (await waiting).release();
-  await nothingLeftBehind(bench.redis);
+  await expectHandoff(held, waiting);
 });
 
 it('the number of permits, and latches, have a TTL', async () => {
@@ -35,7 +33,7 @@ it('the number of permits, and latches, have a TTL', async () => {
   await latch.trySetCount(2, { expire: '1h' });
   const opened = latch.await();
   await latch.countDown();
-  const ttls = new Map((await keysWithTtl(bench.redis)).map(({ key, ttl }) => [key, ttl]));
+  const ttls = new Map((await keysWithTtl(bench.redis.admin)).map(({ key, ttl }) => [key, ttl]));
   const hour = 3_600_000;
   for (const [key, longest] of [
     ['lock:limit:{mails}', 7 * 24 * hour],
@@ -49,7 +47,7 @@ it('the number of permits, and latches, have a TTL', async () => {
   await latch.countDown();
   expect(await opened).toBe(true);
   await permit.release();
-  expect((await keysWithTtl(bench.redis)).filter(({ ttl }) => ttl <= 0)).toEqual([]);
+  expect((await keysWithTtl(bench.redis.admin)).filter(({ ttl }) => ttl <= 0)).toEqual([]);
 });
 
 it('the TTL of the state is the longest of its leases, whichever of them ends', async () => {
@@ -68,5 +66,4 @@ it('the TTL of the state is the longest of its leases, whichever of them ends', 
   expect(await ttl()).toBeGreaterThan(29_000);
   expect(await long.release()).toBe(true);
   expect(await ttl()).toBeLessThanOrEqual(500);
-  await nothingLeftBehind(bench.redis);
 });

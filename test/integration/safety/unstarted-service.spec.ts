@@ -1,5 +1,5 @@
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
-import { AT_ONCE, LockBench, record } from '../../../lab/testbed/locks/locks.js';
+import { AT_ONCE, expectHandoff, LockBench, record } from '../../../lab/testbed/locks/locks.js';
 
 const bench = new LockBench();
 
@@ -29,8 +29,7 @@ describe('a service that has not been started', () => {
     await late.start();
     await eventually(async () => (await one.inspect('a'))?.waiters.length === 1);
     const since = performance.now();
-    await handle.release();
-    expect(await (await waiting).release()).toBe(true);
+    await expectHandoff(handle, waiting);
     expect(performance.now() - since).toBeLessThan(AT_ONCE);
   });
 });

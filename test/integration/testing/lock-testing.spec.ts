@@ -146,19 +146,16 @@ describe('RedisLockTestingModule', () => {
     expect(module.get(getLockServiceToken('jobs'))).toBe(jobs.service);
   });
 
-  it.each([{}, { isGlobal: false }])(
-    'exports what RedisLockModule exports: %j',
-    async (options: RedisLockRootOptions) => {
-      @Module({
-        imports: [RedisLockTestingModule.forRoot(options)],
-        providers: [StockService],
-        exports: [StockService],
-      })
-      class Stock {}
-      const module = await boot(Test.createTestingModule({ imports: [Stock] }));
-      expect(await module.get(StockService).count()).toBe('counted');
-    },
-  );
+  it.each([{}, { isGlobal: false }])('exports what RedisLockModule does: %j', async (options: RedisLockRootOptions) => {
+    @Module({
+      imports: [RedisLockTestingModule.forRoot(options)],
+      providers: [StockService],
+      exports: [StockService],
+    })
+    class Stock {}
+    const module = await boot(Test.createTestingModule({ imports: [Stock] }));
+    expect(await module.get(StockService).count()).toBe('counted');
+  });
 
   it('replaces a module by overrideModule', async () => {
     const locks = RedisLockModule.forRoot({ connection: 'redis://127.0.0.1:1' });

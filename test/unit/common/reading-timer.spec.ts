@@ -4,7 +4,7 @@ import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { TimerQueue } from '../../../lib/common/timer-queue.js';
 import { systemClock } from '../../../lib/common/clock.js';
 import { clearReadingTimer, setReadingTimer } from '../../../lib/common/reading-timer.js';
-import { blockEventLoop } from '../../../lab/testbed/locks/fault-locks.js';
+import { blockEventLoop } from '../../../lab/testbed/locks/locks.js';
 
 const server = createServer();
 beforeAll(async () => {

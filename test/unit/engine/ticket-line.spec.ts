@@ -93,7 +93,7 @@ describe('the tickets of a client for one key', () => {
   });
 
   it.each(['is answered before', 'is answered after'])(
-    'ask soon at the front if their first question %s',
+    'ask soon at the front if the first question %s',
     async (when) => {
       const { answer, askIn, stop } = await setUp(3);
       if (when === 'is answered before') await answer();

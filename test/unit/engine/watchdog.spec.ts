@@ -126,25 +126,22 @@ describe('the watchdog', () => {
   it.each([
     [1, 'once'],
     [2, '2 times'],
-  ])(
-    'renews maxRenewTimes times (%i), warns once, and reports the loss at the end of the last lease',
-    async (times, said) => {
-      const { clock, store, watch, confirm, warnings, lost, told } = setUp();
-      const hold = watch({ maxRenewTimes: times });
-      for (let renewal = 1; renewal <= times; renewal++) {
-        await clock.pass(1_000);
-        expect(store.renewals).toHaveLength(renewal);
-        await confirm();
-      }
-      expect(warnings).toEqual([expect.stringContaining(`'a' has been renewed ${said}, as often as maxRenewTimes`)]);
-      await clock.pass(hold.remaining - 1);
-      expect(lost).toEqual([]);
-      await clock.pass(2);
-      expect(lost).toHaveLength(1);
-      expect(store.renewals).toHaveLength(times);
-      expect([told.length, warnings.length]).toEqual([times, 1]);
-    },
-  );
+  ])('renews maxRenewTimes times (%i), warns once, and reports the loss after the last lease', async (times, said) => {
+    const { clock, store, watch, confirm, warnings, lost, told } = setUp();
+    const hold = watch({ maxRenewTimes: times });
+    for (let renewal = 1; renewal <= times; renewal++) {
+      await clock.pass(1_000);
+      expect(store.renewals).toHaveLength(renewal);
+      await confirm();
+    }
+    expect(warnings).toEqual([expect.stringContaining(`'a' has been renewed ${said}, as often as maxRenewTimes`)]);
+    await clock.pass(hold.remaining - 1);
+    expect(lost).toEqual([]);
+    await clock.pass(2);
+    expect(lost).toHaveLength(1);
+    expect(store.renewals).toHaveLength(times);
+    expect([told.length, warnings.length]).toEqual([times, 1]);
+  });
 
   it('retries failed renewals until the lease is over, and then reports the loss', async () => {
     const { clock, store, watch, lost } = setUp();

@@ -6,6 +6,7 @@ import {
   type LockConnectionOption,
 } from '../../../lib/module/redis-lock.connection.js';
 import { resolveModuleOptions } from '../../../lib/module/redis-lock.options.js';
+import { lockError } from '../../../lab/testbed/locks/lock-error.js';
 
 const node = { host: 'a', port: 6379 };
 
@@ -149,7 +150,7 @@ describe('connection', () => {
     ],
   ])('refuses with: %s', (message, written) => {
     const read = (): unknown => readConnections(written);
-    expect(read).toThrow(expect.objectContaining({ code: 'LOCK_CONFIG', message: expect.stringContaining(message) }));
+    expect(read).toThrow(lockError('LOCK_CONFIG', message));
     expect(read).not.toThrow(/secret/);
   });
 
