@@ -2,6 +2,7 @@ import { startReplica, untilFollowing } from '../../../lab/testbed/locks/replica
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 import { now } from '../../../lab/testbed/history/history.js';
 import { AT_ONCE, between, LockBench, timed } from '../../../lab/testbed/locks/locks.js';
+import type { LockService } from '../../../lib/service/lock.service.js';
 import type { RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';
 import { KINDS } from '../../integration/kinds/support.js';
 import { holdIds } from '../../../lab/testbed/locks/redis-key.mjs';
@@ -9,6 +10,7 @@ import { lockError } from '../../../lab/testbed/locks/lock-error.js';
 
 const bench = new LockBench();
 let replica: RedisServer;
+let service: LockService;
 
 const REPLICAS = { replicas: { min: 1, timeout: 600 } };
 const TIMEOUT = REPLICAS.replicas.timeout;
@@ -17,6 +19,9 @@ beforeAll(async () => {
   replica = await startReplica(bench.redis);
 });
 afterAll(() => replica.stop());
+beforeEach(async () => {
+  service = await bench.service();
+});
 
 /** Runs `work` while the replica says nothing. */
 async function withoutReplica<T>(work: () => Promise<T>): Promise<T> {
@@ -39,7 +44,6 @@ async function waits(): Promise<number> {
 
 describe('replicas: { min: 1 } with a replica', () => {
   it.each(KINDS)('grants the lock when the replica has it: $kind', async ({ options }) => {
-    const service = await bench.service();
     const before = await waits();
     const lock = await service.acquire('a', { ...options, ...REPLICAS });
     expect(await onReplica('a')).toBe(1);
@@ -50,7 +54,6 @@ describe('replicas: { min: 1 } with a replica', () => {
   });
 
   it('fails and releases the lock if the replica does not follow', async () => {
-    const service = await bench.service();
     await withoutReplica(async () => {
       const { error, took, ran } = await timed(() => service.acquire('a', REPLICAS));
       expect(error).toEqual(lockError('LOCK_STORE', 'replicas', { key: 'a' }));
@@ -64,7 +67,6 @@ describe('replicas: { min: 1 } with a replica', () => {
   });
 
   it('makes verify() wait for the replica: a master that is cut off from it confirms nothing', async () => {
-    const service = await bench.service();
     const lock = await service.acquire('a', REPLICAS);
     await lock.verify();
     await withoutReplica(async () => {
@@ -81,7 +83,6 @@ describe('replicas: { min: 1 } with a replica', () => {
   });
 
   it('makes verify() of several keys wait for the replica of each', async () => {
-    const service = await bench.service();
     const lock = await service.acquire(['a', 'b'], REPLICAS);
     await withoutReplica(() => expect(lock.verify()).rejects.toMatchObject({ code: 'LOCK_STORE' }));
     await lock.verify();
@@ -139,7 +140,6 @@ describe('replicas: { min: 1 } with a replica', () => {
   });
 
   it('ends each wait for replicas at its own timeout, whatever others request', async () => {
-    const service = await bench.service();
     await service.run('warm', () => undefined, REPLICAS);
     await withoutReplica(async () => {
       const others = [timed(() => service.acquire('a', { replicas: { min: 1, timeout: '2s' } }))];
@@ -180,7 +180,6 @@ describe('replicas: { min: 1 } with a replica', () => {
   });
 
   it('does not make a call wait for others that request more replicas', async () => {
-    const service = await bench.service();
     await service.run('warm', () => undefined, REPLICAS);
     const more = timed(() => service.acquire('a', { replicas: { min: 2, timeout: '2s' } }));
     await eventually(() => held('a'));
@@ -191,7 +190,6 @@ describe('replicas: { min: 1 } with a replica', () => {
   });
 
   it('needs no confirmation for a re-entry, and its WAIT delays no other command of the client', async () => {
-    const service = await bench.service();
     await service.run(
       'a',
       async () => {
@@ -211,7 +209,6 @@ describe('replicas: { min: 1 } with a replica', () => {
   });
 
   it('confirms all of several keys, or none is held', async () => {
-    const service = await bench.service();
     const set = await service.acquire(['a', 'b', 'c'], REPLICAS);
     for (const key of set.keys) expect(await onReplica(key)).toBe(1);
     await set.release();
@@ -223,7 +220,6 @@ describe('replicas: { min: 1 } with a replica', () => {
   });
 
   it('does not return a lock whose lease ended during the wait', async () => {
-    const service = await bench.service();
     await replica.pause();
     const acquiring = timed(() => service.acquire('a', { expire: 500, replicas: { min: 1, timeout: '5s' } }));
     await eventually(async () => (await bench.redis.commandStats())['wait'] !== undefined && (await held('a')));
@@ -237,7 +233,6 @@ describe('replicas: { min: 1 } with a replica', () => {
 
 describe('replicas: failures of either server', () => {
   it('a replica that takes over knows the lock', async () => {
-    const service = await bench.service();
     const lock = await service.acquire('a', { ...REPLICAS, kind: 'read' });
     await replica.admin.call('REPLICAOF', 'NO', 'ONE');
     try {
@@ -266,7 +261,6 @@ describe('replicas: failures of either server', () => {
 });
 
 it('the time for replicas of the first of two free keys is added to waitTimeout', async () => {
-  const service = await bench.service();
   await replica.pause();
   setTimeout(() => void replica.resume(), 600);
   const lock = await service.acquire(['a', 'b'], { waitTimeout: 300, replicas: { min: 1, timeout: 5_000 } });
@@ -281,7 +275,6 @@ it('replicas are counted even if ioredis returns numbers as strings', async () =
 });
 
 it('an abort during the wait for replicas takes effect at once, and nothing is kept', async () => {
-  const service = await bench.service();
   const controller = new AbortController();
   setTimeout(() => controller.abort(new Error('enough')), 100);
   const { error, ran } = await timed(() =>

@@ -11,6 +11,13 @@ import { currentScope } from '../../../lib/service/lock-scope.js';
 import { eventually, eventuallyPasses } from '../../../lab/testbed/wait/eventually.mjs';
 
 const bench = new LockBench();
+let service: LockService;
+/** A Lock object of that service. */
+let lock: LockObject;
+beforeEach(async () => {
+  service = await bench.service();
+  lock = service.getLock('a');
+});
 
 interface Shape {
   readonly kind: string;
@@ -93,7 +100,6 @@ describe.each(SHAPES)('the RLock shape of $kind', ({ make, shared = false }) => 
 
 describe('objects of one key beside each other', () => {
   it('the two locks of a read-write lock report their own state', async () => {
-    const service = await bench.service();
     const { readLock, writeLock } = service.getReadWriteLock('a');
     const [reading, writing] = [readLock(), writeLock()];
     await reading.lock();
@@ -108,7 +114,6 @@ describe('objects of one key beside each other', () => {
   });
 
   it('an object inside run is the lock of that scope, for its kind only', async () => {
-    const service = await bench.service();
     const { readLock, writeLock } = service.getReadWriteLock('a');
     await service.run(
       'a',
@@ -131,7 +136,6 @@ describe('objects of one key beside each other', () => {
 
 describe('a Lock object', () => {
   it('returns handles that print without internals of the engine', async () => {
-    const service = await bench.service();
     const handle = await service.getLock('a').lock();
     const { owner, fencingToken } = handle;
     expect(JSON.parse(JSON.stringify({ handle }))).toEqual({
@@ -174,7 +178,6 @@ describe('a Lock object', () => {
 
 describe('a Lock object with an owner', () => {
   it('releases the latest hold first at unlock(), and the earlier one stays', async () => {
-    const service = await bench.service();
     const lock = service.getLock('a', { owner: 'me' });
     const [first, second] = [await lock.lock(), await lock.lock()];
     await lock.unlock();
@@ -193,7 +196,6 @@ describe('a Lock object with an owner', () => {
   });
 
   it('keeps overlapping contexts apart, like threads of one name', async () => {
-    const service = await bench.service();
     const end = deferred();
     const other = service.run('a', () => end, { owner: 'me' });
     const inside = await service.run('a', (lock) => lock.holdCount, { owner: 'me' });
@@ -240,8 +242,7 @@ async function careless(lock: LockObject, attempt: () => Promise<unknown>): Prom
 
 describe('a shared Lock object outside of any context', () => {
   it('serves sequential callers', async () => {
-    const service = await bench.service();
-    const [lock, other] = [service.getLock('a'), service.getLock('a')];
+    const other = service.getLock('a');
     for (let i = 0; i < 3; i += 1) {
       await lock.lock();
       expect(await other.tryLock()).toBeNull();
@@ -255,8 +256,6 @@ describe('a shared Lock object outside of any context', () => {
   });
 
   it('refuses an overlapping call when it begins, and says what to write', async () => {
-    const service = await bench.service();
-    const lock = service.getLock('a');
     const first = lock.lock();
     const calls = [
       () => lock.lock(),
@@ -305,8 +304,6 @@ describe('a shared Lock object outside of any context', () => {
   });
 
   it('refuses one unlock() for each call that acquired nothing, and executes the next', async () => {
-    const service = await bench.service();
-    const lock = service.getLock('a');
     const handle = await lock.lock();
     for (let i = 0; i < 2; i += 1) await expect(lock.lock()).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
     for (let i = 0; i < 2; i += 1)
@@ -317,8 +314,6 @@ describe('a shared Lock object outside of any context', () => {
   });
 
   it('does not let a caller that lost the lock unlock that of the next one', async () => {
-    const service = await bench.service();
-    const lock = service.getLock('a');
     const first = await lock.lock({ expire: 300 });
     await eventually(() => !first.isHeld);
     const second = await lock.lock();
@@ -329,8 +324,6 @@ describe('a shared Lock object outside of any context', () => {
   });
 
   it('reports the loss to its caller, and can be used again', async () => {
-    const service = await bench.service();
-    const lock = service.getLock('a');
     const first = await lock.lock({ expire: 300 });
     await eventually(() => !first.isHeld);
     await expect(lock.unlock()).rejects.toThrow(/had been lost/);
@@ -368,8 +361,7 @@ describe('a shared Lock object outside of any context', () => {
     ['lock()', (lock) => lock.lock()],
     ['tryLock()', (lock) => lock.tryLock()],
   ])('does not let %s that was refused end the lock of a call that waited meanwhile', async (_, second) => {
-    const [service, other] = await bench.pair();
-    const lock = service.getLock('a');
+    const other = await bench.service();
     const theirs = await other.acquire('a');
     const first = lock.lock();
     await bench.untilWaiting('a', 1);
@@ -421,7 +413,6 @@ describe('a shared Lock object outside of any context', () => {
   });
 
   it('can be garbage-collected: each getLock() has its own memory', async () => {
-    const service = await bench.service();
     const handles = await Promise.all(['a', 'b', 'c'].map((key) => service.getLock(key).lock()));
     await expect(service.getLock('a').unlock()).rejects.toMatchObject({ code: 'LOCK_NOT_HELD' });
     for (const handle of handles) expect(await handle.release()).toBe(true);
@@ -430,8 +421,6 @@ describe('a shared Lock object outside of any context', () => {
 
 describe('a shared Lock object in scopes', () => {
   it('makes siblings of one scope wait for each other, and unlocks for each what it acquired', async () => {
-    const service = await bench.service();
-    const lock = service.getLock('a');
     let [inside, most] = [0, 0];
     const section = async (): Promise<void> => {
       const handle = await lock.lock();
@@ -448,8 +437,6 @@ describe('a shared Lock object in scopes', () => {
   });
 
   it('refuses the unlock() of a sibling that acquired nothing, and keeps the lock of the first one', async () => {
-    const service = await bench.service();
-    const lock = service.getLock('a');
     await service.run('scope', async () => {
       const end = deferred();
       const begun = deferred<LockHandle>();
@@ -466,8 +453,7 @@ describe('a shared Lock object in scopes', () => {
   });
 
   it('does not let a sibling whose wait has ended unlock the lock of a sibling that waited longer', async () => {
-    const [service, other] = await bench.pair();
-    const lock = service.getLock('a');
+    const other = await bench.service();
     const theirs = await other.acquire('a');
     await service.run('scope', async () => {
       const first = lock.lock();
@@ -481,7 +467,6 @@ describe('a shared Lock object in scopes', () => {
   });
 
   it('refuses a second reader in one scope, whose unlock() could be that of the first', async () => {
-    const service = await bench.service();
     const lock = service.getReadWriteLock('a').readLock();
     await service.run('scope', async () => {
       const handle = await lock.lock();
@@ -500,8 +485,6 @@ describe('a shared Lock object in scopes', () => {
   });
 
   it('never unlocks the lock of the scope itself', async () => {
-    const service = await bench.service();
-    const lock = service.getLock('a');
     await service.run('a', async (outer) => {
       expect(lock.isHeldByCurrentContext()).toBe(true);
       await expect(careless(lock, () => lock.lock({ signal: AbortSignal.abort() }))).rejects.toThrow(
@@ -552,7 +535,6 @@ describe('a shared Lock object in scopes', () => {
   });
 
   it('does not keep the lock of a scope for a re-entry that was not unlocked', async () => {
-    const service = await bench.service();
     await service.run('a', async (outer) => {
       await service.run('b', () => service.getLock('a').lock());
       await outer.verify();
@@ -562,7 +544,6 @@ describe('a shared Lock object in scopes', () => {
   });
 
   it('forgets objects that a long scope no longer uses', async () => {
-    const service = await bench.service();
     await service.run('long', async () => {
       for (let i = 0; i < 200; i += 1) {
         const lock = service.getLock(`key ${i}`);
@@ -576,7 +557,6 @@ describe('a shared Lock object in scopes', () => {
 });
 
 it('a log of a lock object, a semaphore or a latch shows what it is, not the engine', async () => {
-  const service = await bench.service();
   const objects = {
     lock: service.getLock('a'),
     owned: service.getReadWriteLock('a', { owner: 'ann' }).readLock(),

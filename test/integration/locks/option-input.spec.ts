@@ -1,4 +1,4 @@
-import { DistributedLock, LockExceptionFilter, RedisLockModule } from 'nestjs-redis-locks';
+import { DistributedLock, LockExceptionFilter, LockService, RedisLockModule } from 'nestjs-redis-locks';
 import { RedisLockDashboardModule } from 'nestjs-redis-locks/dashboard';
 import {
   openTelemetryMetrics,
@@ -12,6 +12,10 @@ import { LockBench } from '../../../lab/testbed/locks/locks.js';
 import { lockError } from '../../../lab/testbed/locks/lock-error.js';
 
 const bench = new LockBench();
+let service: LockService;
+beforeEach(async () => {
+  service = await bench.service();
+});
 
 /** The names of all options of locks, and those of `replicas`. */
 const NAMES = [...new Set(Object.values(OPTIONS).flatMap(({ names }) => names)), 'min', 'timeout'];
@@ -43,7 +47,6 @@ const holed = <T>(...items: T[]): T[] => {
 
 describe('a list with a hole', () => {
   it('of keys is refused in every call', async () => {
-    const service = await bench.service();
     const keys = holed('a', 'x', 'b');
     for (const work of [
       () => service.acquire(keys),
@@ -125,7 +128,6 @@ describe('options that are not own data properties', () => {
   ];
 
   it('are refused by name in every call: accessors and inherited options', async () => {
-    const service = await bench.service();
     for (const [name, call] of calls(service)) {
       const accessor = Object.defineProperty({}, name, { get: () => 1_000, enumerable: true, configurable: true });
       const inherited = Object.create({ [name]: 1_000 });
@@ -141,7 +143,6 @@ describe('options that are not own data properties', () => {
   });
 
   it('are refused: promises and maps', async () => {
-    const service = await bench.service();
     const wrong: Array<[unknown, RegExp]> = [
       [Promise.resolve({}), /a promise.*await/],
       [new Map([['expire', 1]]), /Map/],
@@ -157,7 +158,6 @@ describe('options that are not own data properties', () => {
   });
 
   it('leave nothing in Redis if a proxy changes them between two reads', async () => {
-    const service = await bench.service();
     for (const name of 'onLost reentrant expire owner permits signal pattern waitTimeout type'.split(' ')) {
       for (let good = 0; good < 8; good++) {
         let looks = 0;
@@ -254,7 +254,6 @@ describe('options that are not own data properties', () => {
   });
 
   it('on a polluted Object.prototype neither share a lock nor change it', async () => {
-    const service = await bench.service();
     await service.acquire('warm').then((lock) => lock.release());
     (Object.prototype as any).owner = 'everybody';
     const first = await refusal(() => service.acquire('a', { waitTimeout: 100 }));
@@ -266,7 +265,6 @@ describe('options that are not own data properties', () => {
   });
 
   it('are accepted if they are frozen or have no prototype', async () => {
-    const service = await bench.service();
     const bare = Object.assign(Object.create(null), { owner: 'ann' });
     for (const options of [bare, Object.freeze({ owner: 'ann' }), Object.freeze(bare)]) {
       for (const take of [
@@ -382,7 +380,6 @@ describe('options that are permitted but suspicious', () => {
   const about = (word: string): string[] => bench.warnings.filter((text) => text.includes(word));
 
   it('cause one warning: a fixed lease with maxRenewTimes', async () => {
-    const service = await bench.service();
     for (let i = 0; i < 3; i++) {
       const lock = await service.acquire(`a${i}`, { expire: '5s', maxRenewTimes: 3 });
       await lock.release();
@@ -402,13 +399,11 @@ describe('options that are permitted but suspicious', () => {
   });
 
   it('cause one warning for each method or pattern, whatever values a caller computes', async () => {
-    const service = await bench.service();
     for (const waitTimeout of [5, 6, 7]) await (await service.acquire(`key:${waitTimeout}`, { waitTimeout })).release();
     expect(bench.warnings.filter((text) => text.includes('waitTimeout'))).toHaveLength(1);
   });
 
   it('cause one warning that seconds may be meant: a waitTimeout from 1 to 49', async () => {
-    const service = await bench.service();
     for (let i = 0; i < 3; i++) await service.acquire(`a${i}`, { waitTimeout: 5 }).catch(() => undefined);
     expect(about('waitTimeout')).toEqual([expect.stringMatching(/waitTimeout is 5.*'5s'/)]);
     await service
@@ -438,7 +433,6 @@ describe('options that are permitted but suspicious', () => {
       @DistributedLock({ key: 'b', waitTimeout: '7ms' })
       async right(): Promise<void> {}
     }
-    const service = await bench.service();
     const { getLockServiceToken } = await import('nestjs-redis-locks');
     const jobs = Object.assign(new Jobs(), { [getLockServiceToken()]: service });
     for (let i = 0; i < 3; i++) {
@@ -465,7 +459,6 @@ describe('options that cannot be used', () => {
   ];
 
   it.each(refused)('%p are refused before anything is sent', async (options, message) => {
-    const service = await bench.service();
     await bench.redis.resetCommandStats();
     for (const work of [
       () => service.acquire('a', options),
@@ -479,12 +472,10 @@ describe('options that cannot be used', () => {
   });
 
   it.each([{ owner: '' }, { owner: 'a b' }, { name: 'me' }, 'me', null])('getLock refuses %p', async (options) => {
-    const service = await bench.service();
     expect(() => service.getLock('a', options as never)).toThrow(expect.objectContaining({ code: 'LOCK_CONFIG' }));
   });
 
   it('are refused in re-entry, too', async () => {
-    const service = await bench.service();
     await service.run('a', async () => {
       await expect(service.acquire('a', { expire: 5 })).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
     });

@@ -38,15 +38,8 @@ describe('@DistributedLock', () => {
 
   it('rejects a call whose arguments make no key, and does not run it', async () => {
     const ran = jest.fn();
-    @Injectable()
-    class Stock {
-      @DistributedLock('stock:#{#order.sku}')
-      async reserve(order: { sku?: string }): Promise<void> {
-        ran(order);
-      }
-    }
-    const stock = await bench.make(Stock);
-    await expect(stock.reserve({})).rejects.toEqual(lockError('LOCK_KEY', '#order.sku', { method: 'Stock.reserve' }));
+    const stock = await bench.stockWith({ key: 'stock:#{#p0.sku}' }, ran);
+    await expect(stock.reserve({})).rejects.toEqual(lockError('LOCK_KEY', '#p0.sku', { method: 'Stock.reserve' }));
     expect(ran).not.toHaveBeenCalled();
   });
 
@@ -69,14 +62,8 @@ describe('@DistributedLock', () => {
   });
 
   it('does not affect spies and mocks of the instance', async () => {
-    @Injectable()
-    class Stock {
-      readonly shelf = 1;
-      @DistributedLock('stock:1')
-      async reserve(): Promise<void> {}
-    }
-    const stock = await bench.make(Stock);
-    expect(JSON.stringify(stock)).toBe('{"shelf":1}');
+    const stock = await bench.stockWith({});
+    expect(JSON.stringify(stock)).toBe('{"shelf":9}');
     expect(Object.keys(stock)).toEqual(['shelf']);
   });
 
@@ -249,16 +236,9 @@ class Plain {
 }
 
 it('rejects with LockConfigError if the promise of a method resolves to an Observable', async () => {
-  @Injectable()
-  class Stock {
-    @DistributedLock('stock:1')
-    async watch(): Promise<any> {
-      return of(1);
-    }
-  }
-  const stock = await bench.make(Stock);
-  await expect(stock.watch()).rejects.toEqual(
-    lockError('LOCK_CONFIG', /^Stock\.watch has returned an Observable.*: return lastValueFrom/),
+  const stock = await bench.stockWith({}, () => of(1));
+  await expect(stock.reserve()).rejects.toEqual(
+    lockError('LOCK_CONFIG', /^Stock\.reserve has returned an Observable.*: return lastValueFrom/),
   );
 });
 

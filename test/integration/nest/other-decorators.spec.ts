@@ -1,7 +1,7 @@
 import { Injectable, Controller, Get, Param } from '@nestjs/common';
 import { EventEmitter2, EventEmitterModule, OnEvent } from '@nestjs/event-emitter';
 import { Cron, Interval, ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
-import { findCurrentLock, DistributedLock, lockKey, LockKeyError, methodKey, UseLock } from 'nestjs-redis-locks';
+import { findCurrentLock, DistributedLock, LockKeyError, methodKey, UseLock } from 'nestjs-redis-locks';
 import { lastValueFrom, of, type Observable } from 'rxjs';
 import { deferred } from '../../../lab/testbed/wait/deferred.js';
 import { NestBench } from './support.js';
@@ -252,14 +252,7 @@ describe('a subclass', () => {
 });
 
 it('a key function that returns a promise is refused, and its rejection is handled', async () => {
-  @Injectable()
-  class Stock {
-    @DistributedLock({ key: ((sku: string) => Promise.reject(new Error(lockKey`stock:${sku}`))) as never })
-    async reserve(sku: string): Promise<string> {
-      return sku;
-    }
-  }
-  const stock = await bench.make(Stock);
+  const stock = await bench.stockWith({ key: (sku: string) => Promise.reject(new Error(sku)) });
   await expect(stock.reserve('a')).rejects.toThrow(
     '@DistributedLock on Stock.reserve: the key function failed: it returned a promise, but keys are made synchronously: ' +
       'pass what it waits for as an argument of the method, or await it in the method and lock there with LockService.run.',

@@ -6,6 +6,10 @@ import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 import { timed } from '../../../lab/testbed/wait/timed.mjs';
 
 const bench = new LockBench({ defaults: { protocol: redisson() } });
+let locks: LockService;
+beforeEach(async () => {
+  locks = await bench.service();
+});
 const QUEUE = 'redisson_lock_queue:{orders}';
 const TIMES = 'redisson_lock_timeout:{orders}';
 const ASKED = `${TIMES}:asked`;
@@ -31,7 +35,7 @@ const differenceOf = (all: ReadonlyMap<string, number>, one: string, other: stri
   all.get(one)! - all.get(other)!;
 const untilSubscribed = (waiter: string, count = 1): Promise<unknown> =>
   eventually(async () => (await bench.subscribers(`${CHANNEL}:${waiter}`)) === count);
-const wait = (locks: LockService): Promise<LockHandle> => locks.acquire('orders', { fair: true, waitTimeout: '60s' });
+const wait = (service = locks): Promise<LockHandle> => service.acquire('orders', { fair: true, waitTimeout: '60s' });
 
 function permutations<T>(all: readonly T[]): T[][] {
   if (all.length < 2) return [[...all]];
@@ -60,11 +64,10 @@ const ask = (owner: string, hasWaited: 0 | 1): Promise<unknown> => {
 
 describe('an RFairLock', () => {
   it('is the hash of an RLock, a list of waiters and their times', async () => {
-    const locks = await bench.service();
-    const first = await wait(locks);
+    const first = await wait();
     expect(await bench.redis.admin.hgetall('orders')).toEqual({ [first.owner]: '1' });
     expect(await queue()).toEqual([]);
-    const second = wait(locks);
+    const second = wait();
     await untilQueued(1);
     const [waiter] = await queue();
     expect(await leftOf(waiter!)).toBeGreaterThan(3_000);
@@ -83,7 +86,7 @@ describe('an RFairLock', () => {
     const waiting: Array<Promise<void>> = [];
     for (let i = 0; i < 9; i++) {
       waiting.push(
-        wait(clients[i % 3]!).then(async (lock) => {
+        wait(clients[i % 3]).then(async (lock) => {
           order.push(i);
           await lock.release();
         }),
@@ -96,10 +99,9 @@ describe('an RFairLock', () => {
   });
 
   it('is not taken from a waiter of Redisson that comes first, and a release here wakes that waiter', async () => {
-    const locks = await bench.service();
-    const holder = await wait(locks);
+    const holder = await wait();
     await javaWaits(JAVA[0], 60_000);
-    const second = wait(locks);
+    const second = wait();
     await untilQueued(2);
     const messages = await bench.messages(`${CHANNEL}:${JAVA[0]}`);
     await holder.release();
@@ -114,15 +116,13 @@ describe('an RFairLock', () => {
   });
 
   it('passes over a head of Redisson that is overdue', async () => {
-    const locks = await bench.service();
     await javaWaits(JAVA[0], -1_000);
     await javaWaits(JAVA[1], -1_000);
-    await (await wait(locks)).release();
+    await (await wait()).release();
     expect(await bench.redis.admin.exists(QUEUE, TIMES)).toBe(0);
   });
 
   it('a waiter that gives up leaves the list and the set, and those behind it are overdue earlier', async () => {
-    const locks = await bench.service();
     await javaHolds(JAVA[0]);
     await javaWaits(JAVA[1], 60_000);
     const giving = new AbortController();
@@ -142,10 +142,9 @@ describe('an RFairLock', () => {
   });
 
   it('a waiter refreshes its place, and frees no place before it while the lock is held', async () => {
-    const locks = await bench.service();
     await javaHolds(JAVA[0]);
     await javaWaits(JAVA[1], 3_000_000);
-    const waiting = wait(locks);
+    const waiting = wait();
     await untilQueued(2);
     const [, waiter] = await queue();
     // As if no waiter had looked for 100 s.
@@ -168,9 +167,8 @@ describe('an RFairLock', () => {
   });
 
   it('a living waiter that Redisson has dropped gets its place at the head again', async () => {
-    const locks = await bench.service();
     await javaHolds(JAVA[0]);
-    const waiting = wait(locks);
+    const waiting = wait();
     await untilQueued(1);
     const [waiter] = await queue();
     await javaWaits(JAVA[1], 300_000);
@@ -192,7 +190,7 @@ describe('an RFairLock', () => {
     const waiting: Array<Promise<LockHandle>> = [];
     // Several of each client, some of them between those of the other.
     for (const [i, client] of [0, 0, 1, 0, 1, 1].entries()) {
-      waiting.push(wait(clients[client]!));
+      waiting.push(wait(clients[client]));
       await untilQueued(i + 1);
     }
     await javaWaits(JAVA[1], 3_000_000);
@@ -249,14 +247,13 @@ describe('an RFairLock', () => {
   });
 
   it('a waiter without a connection loses a free lock to the next one within 5 s, and returns to its place', async () => {
-    const proxy = await bench.proxy();
-    const [locks, away] = [await bench.service(), await bench.service({ connection: proxy.url })];
-    const holder = await wait(locks);
+    const { proxy, service: away } = await bench.proxied();
+    const holder = await wait();
     const first = wait(away);
     await untilQueued(1);
-    const next = wait(locks);
+    const next = wait();
     await untilQueued(2);
-    const third = wait(locks);
+    const third = wait();
     await untilQueued(3);
     proxy.disconnect();
     await holder.release();
@@ -275,13 +272,12 @@ describe('an RFairLock', () => {
   });
 
   it('a waiter of Redisson is woken when the dead waiter before it is removed', async () => {
-    const proxy = await bench.proxy();
-    const [locks, away] = [await bench.service(), await bench.service({ connection: proxy.url })];
+    const { proxy, service: away } = await bench.proxied();
     await javaHolds(JAVA[0]);
     const lost = wait(away).catch(() => undefined);
     await untilQueued(1);
     await javaWaits(JAVA[1], 300_000);
-    const last = wait(locks);
+    const last = wait();
     await untilQueued(3);
     proxy.disconnect();
     const messages = await bench.messages(`${CHANNEL}:${JAVA[1]}`);
@@ -298,8 +294,7 @@ describe('an RFairLock', () => {
     ['is subscribed', 'silent'],
     ['has asked a moment ago', 'unsubscribed'],
   ])('a waiter that %s is not taken for dead', async (_why, how) => {
-    const proxy = await bench.proxy();
-    const [locks, far] = [await bench.service(), await bench.service({ connection: proxy.url })];
+    const { proxy, service: far } = await bench.proxied();
     await javaHolds(JAVA[0]);
     const waiting = wait(far).catch(() => undefined);
     await untilQueued(1);
@@ -318,13 +313,12 @@ describe('an RFairLock', () => {
   });
 
   it('the waiters of a dead client are passed over together', async () => {
-    const proxy = await bench.proxy();
-    const [locks, dead] = [await bench.service(), await bench.service({ connection: proxy.url })];
-    const holder = await wait(locks);
+    const { proxy, service: dead } = await bench.proxied();
+    const holder = await wait();
     const lost = [1, 2, 3].map(() => wait(dead).catch(() => undefined));
     await untilQueued(3);
     proxy.dropRequests();
-    const last = wait(locks);
+    const last = wait();
     await untilQueued(4);
     // Each of them alone would have 10 s more than the one before it.
     const all = await times();
@@ -338,11 +332,7 @@ describe('an RFairLock', () => {
   });
 
   it('a forced release here wakes the head, and a lost reply leaves one place', async () => {
-    const proxy = await bench.proxy();
-    const [locks, far] = [
-      await bench.service(),
-      await bench.service({ connection: proxy.url, commandTimeout: 20_000 }),
-    ];
+    const { proxy, service: far } = await bench.proxied({ commandTimeout: 20_000 });
     await javaHolds(JAVA[0]);
     // The server knows the script now: the command that is cut off has its effect.
     expect(await locks.tryAcquire('orders', { fair: true })).toBeNull();

@@ -1,9 +1,14 @@
+import type { LockService } from 'nestjs-redis-locks';
 import { redisson } from 'nestjs-redis-locks/redisson';
 import { SCRIPTS } from '../../../lib/redisson/scripts.generated.js';
 import { endAtOnce, LockBench } from '../../../lab/testbed/locks/locks.js';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 
 const bench = new LockBench({ defaults: { protocol: redisson() } });
+let locks: LockService;
+beforeEach(async () => {
+  locks = await bench.service();
+});
 
 /** What Redisson does at the last `unlock()` of a thread. */
 const unlockAsJava = (name: string): Promise<unknown> =>
@@ -17,7 +22,6 @@ const subscribersOf = (name: string): Promise<number> => bench.subscribers(`redi
 
 describe('an RLock', () => {
   it('is a hash of the bare name with one field, the client and the number of the acquisition, and a count of 1', async () => {
-    const locks = await bench.service();
     const lock = await locks.acquire('orders');
     expect(await bench.redis.admin.hgetall('orders')).toEqual({ [lock.owner]: '1' });
     expect(lock.owner).toMatch(/^[\da-f]{8}-[\da-f]{4}-4[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}:\d+$/);
@@ -32,7 +36,7 @@ describe('an RLock', () => {
   });
 
   it('has no fencing token, and the handle says so', async () => {
-    const lock = await (await bench.service()).acquire('orders');
+    const lock = await locks.acquire('orders');
     expect(() => lock.fencingToken).toThrow(/no fencing token.*redisson\(\{ fenced: true \}\)/);
     expect(lock.fencingTokens.size).toBe(0);
     expect(JSON.parse(JSON.stringify(lock))).toEqual({ key: 'orders', owner: lock.owner, isHeld: true });
@@ -40,7 +44,6 @@ describe('an RLock', () => {
   });
 
   it('wakes waiters of Redisson by its channel, once for each release', async () => {
-    const locks = await bench.service();
     const messages = await bench.messages('redisson_lock__channel:{orders}', 'redisson_lock__channel:a{b}');
     for (const key of ['orders', 'a{b}']) await (await locks.acquire(key)).release();
     await eventually(() => messages.length >= 2);
@@ -48,7 +51,6 @@ describe('an RLock', () => {
   });
 
   it('is woken by a release of Redisson, long before it would retry', async () => {
-    const locks = await bench.service();
     await lockAsJava('orders');
     const waiting = locks.acquire('orders', { waitTimeout: '60s' });
     await eventually(async () => (await subscribersOf('orders')) === 1);
@@ -56,7 +58,6 @@ describe('an RLock', () => {
   });
 
   it('inspect shows the holder of either side', async () => {
-    const locks = await bench.service();
     expect(await locks.inspect('orders')).toBeNull();
     await lockAsJava('orders');
     const info = await locks.inspect('orders');
@@ -68,7 +69,6 @@ describe('an RLock', () => {
   });
 
   it('a wait that ends leaves nothing behind', async () => {
-    const locks = await bench.service();
     await lockAsJava('orders');
     await expect(locks.acquire('orders', { waitTimeout: 50 })).rejects.toMatchObject({
       code: 'LOCK_TIMEOUT',
@@ -96,7 +96,6 @@ describe('an RLock', () => {
   });
 
   it('does not treat a lock without a TTL as an ended lock', async () => {
-    const locks = await bench.service();
     const lock = await locks.acquire('orders');
     await bench.redis.admin.persist('orders');
     await lock.verify();

@@ -1,3 +1,4 @@
+import type { LockService } from 'nestjs-redis-locks';
 import { redisson } from 'nestjs-redis-locks/redisson';
 import { RedissonStore } from '../../../lib/redisson/redisson-store.js';
 import { StagedStore } from '../../../lib/testing/contract/stage.js';
@@ -5,6 +6,10 @@ import { aborted, endAtOnce, LockBench } from '../../../lab/testbed/locks/locks.
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 
 const bench = new LockBench({ defaults: { protocol: redisson() } });
+let locks: LockService;
+beforeEach(async () => {
+  locks = await bench.service();
+});
 const CHANNEL = 'redisson_sc:{pool}';
 const TIMEOUTS = '{pool}:timeout';
 const free = async (): Promise<number> => Number(await bench.redis.admin.get('pool'));
@@ -12,7 +17,7 @@ const listening = async (): Promise<boolean> => (await bench.subscribers(CHANNEL
 
 describe('a semaphore', () => {
   it('is an integer and a sorted set with one member for each permit', async () => {
-    const pool = (await bench.service()).getSemaphore('pool', { permits: 3 });
+    const pool = locks.getSemaphore('pool', { permits: 3 });
     const two = await pool.acquire(2);
     expect(await free()).toBe(1);
     expect(await bench.redis.admin.zrange(TIMEOUTS, '0', '-1')).toEqual([`${two.owner}:1`, `${two.owner}:2`]);
@@ -30,7 +35,7 @@ describe('a semaphore', () => {
 
   it('has the number of permits that Redisson has set', async () => {
     await bench.redis.admin.set('pool', 1);
-    const pool = (await bench.service()).getSemaphore('pool', { permits: 3 });
+    const pool = locks.getSemaphore('pool', { permits: 3 });
     const one = await pool.acquire();
     expect(await pool.tryAcquire()).toBeNull();
     expect(await pool.getPermits()).toBe(1);
@@ -61,7 +66,7 @@ describe('a semaphore', () => {
 
   it('is woken by a release of Redisson, as many waiters as permits are free', async () => {
     await bench.redis.admin.set('pool', 0);
-    const pool = (await bench.service()).getSemaphore('pool', { permits: 3 });
+    const pool = locks.getSemaphore('pool', { permits: 3 });
     const waiting = [0, 1].map(() => pool.acquire(1, { waitTimeout: '60s' }));
     await eventually(listening);
     const permits = await endAtOnce(Promise.all(waiting), () =>
@@ -72,7 +77,6 @@ describe('a semaphore', () => {
   });
 
   it('requests for one permit do not pass a request of their process for two', async () => {
-    const locks = await bench.service();
     const pool = locks.getSemaphore('pool', { permits: 2 });
     let contended = 0;
     locks.events.subscribe(({ type }) => (contended += Number(type === 'contended')));
@@ -97,7 +101,7 @@ describe('a semaphore', () => {
 
   it('publishes how many permits are free', async () => {
     const messages = await bench.messages(CHANNEL);
-    const pool = (await bench.service()).getSemaphore('pool', { permits: 3 });
+    const pool = locks.getSemaphore('pool', { permits: 3 });
     const [one, two] = [await pool.acquire(), await pool.acquire(2)];
     await pool.release(one);
     await pool.release(two);
@@ -109,7 +113,7 @@ describe('a semaphore', () => {
     await bench.redis.admin.set('pool', 0);
     const [seconds] = await bench.redis.admin.time();
     await bench.redis.admin.zadd(TIMEOUTS, Number(seconds) * 1_000 + 1_500, 'of another client');
-    const pool = (await bench.service()).getSemaphore('pool', { permits: 1 });
+    const pool = locks.getSemaphore('pool', { permits: 1 });
     const permit = await pool.acquire(1, { waitTimeout: '60s' });
     expect(await bench.redis.admin.zrange(TIMEOUTS, '0', '-1')).toEqual([`${permit.owner}:1`]);
     await pool.release(permit);
@@ -128,7 +132,7 @@ describe('a semaphore', () => {
   });
 
   it('extend sets the lease of all permits of a hold', async () => {
-    const pool = (await bench.service()).getSemaphore('pool', { permits: 2 });
+    const pool = locks.getSemaphore('pool', { permits: 2 });
     const permits = await pool.acquire(2, { expire: '5s' });
     await permits.extend('2m');
     const [, one, , other] = await bench.redis.admin.zrange(TIMEOUTS, '0', '-1', 'WITHSCORES');
@@ -138,7 +142,6 @@ describe('a semaphore', () => {
   });
 
   it('inspect shows the permits of both sides, and a forced release ends one of them', async () => {
-    const locks = await bench.service();
     const pool = locks.getSemaphore('pool', { permits: 3 });
     const own = await pool.acquire(1);
     const java = Buffer.from('00ff10203040506070809a0b0c0d0e0f', 'hex');
