@@ -4,7 +4,6 @@ import { ClusterBench } from '../../../lab/testbed/locks/cluster-bench.js';
 import { LockBench } from '../../../lab/testbed/locks/locks.js';
 import { startRedis } from '../../../lab/testbed/servers/redis-server.mjs';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
-import { lockError } from '../../../lab/testbed/locks/lock-error.js';
 
 const bench = new LockBench();
 const cluster = new ClusterBench();
@@ -42,7 +41,10 @@ describe('a database that the server refuses', () => {
     const lock = await locks.acquire('a');
     await admin.acl('SETUSER', 'app', '-select');
     await admin.client('KILL', 'USER', 'app');
-    await expect(locks.acquire('b')).rejects.toEqual(lockError('LOCK_STORE', 'select'));
+    await expect(locks.acquire('b')).rejects.toMatchObject({
+      code: 'LOCK_STORE',
+      message: expect.stringContaining('select'),
+    });
     expect(await admin.dbsize()).toBe(0);
     await admin.acl('SETUSER', 'app', '+select');
     await eventually(() => lock.verify().then(() => true), { within: 10_000 });
@@ -53,9 +55,10 @@ describe('a database that the server refuses', () => {
 it('a server that was reached and does not answer with TLS says so', async () => {
   const url = bench.redis.url.replace('redis:', 'rediss:');
   for (const connection of [url, createClient({ url })]) {
-    await expect(start(connection, 1_000)).rejects.toEqual(
-      lockError('LOCK_STORE', /does not answer with TLS: write redis:/),
-    );
+    await expect(start(connection, 1_000)).rejects.toMatchObject({
+      code: 'LOCK_STORE',
+      message: expect.stringMatching(/does not answer with TLS: write redis:/),
+    });
   }
 });
 
@@ -98,28 +101,38 @@ it('a server that accepts no more connections says so', async () => {
   await using redis = await startRedis();
   await redis.admin.config('SET', 'maxclients', '1');
   for (const connection of [redis.url, createClient({ url: redis.url })]) {
-    await expect(start(connection, 500)).rejects.toEqual(
-      lockError('LOCK_STORE', /max number of clients reached.*raise its maxclients|raise its maxclients.*max number/),
-    );
+    await expect(start(connection, 500)).rejects.toMatchObject({
+      code: 'LOCK_STORE',
+      message: expect.stringMatching(
+        /max number of clients reached.*raise its maxclients|raise its maxclients.*max number/,
+      ),
+    });
   }
 });
 
-it('a node of a Cluster as one server stops the start', async () => {
-  const [node] = cluster.cluster.nodes;
-  const refusal = {
-    code: 'LOCK_CONFIG',
-    message: expect.stringMatching(/one node of a Cluster.*connection: { cluster:/),
-  };
-  for (const connection of [node!.url, node!.client()]) {
-    await expect(start(connection)).rejects.toMatchObject(refusal);
-  }
+describe('a node of a Cluster as one server', () => {
+  it('stops the start', async () => {
+    const [node] = cluster.cluster.nodes;
+    const refusal = {
+      code: 'LOCK_CONFIG',
+      message: expect.stringMatching(/one node of a Cluster.*connection: { cluster:/),
+    };
+    for (const connection of [node!.url, node!.client()]) {
+      await expect(start(connection)).rejects.toMatchObject(refusal);
+    }
+  });
 });
 
-it('a login function that returns no login stops the start in a Cluster', async () => {
-  const redisOptions = { credentials: () => ({ password: 1 }) };
-  const started = start({
-    cluster: cluster.cluster.addresses,
-    options: { redisOptions },
-  } as unknown as LockClientOptions['connection']);
-  await expect(started).rejects.toEqual(lockError('LOCK_CONFIG', 'credentials returned a login whose password is'));
+describe('a login function that returns no login', () => {
+  it('stops the start in a Cluster', async () => {
+    const redisOptions = { credentials: () => ({ password: 1 }) };
+    const started = start({
+      cluster: cluster.cluster.addresses,
+      options: { redisOptions },
+    } as unknown as LockClientOptions['connection']);
+    await expect(started).rejects.toMatchObject({
+      code: 'LOCK_CONFIG',
+      message: expect.stringContaining('credentials returned a login whose password is'),
+    });
+  });
 });
