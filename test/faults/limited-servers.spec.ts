@@ -18,7 +18,7 @@ const bench = new LockBench({ records: true });
 const serverWithout = async (...commands: string[]): Promise<RedisServer> =>
   bench.endLater(await startRedis({ args: commands.flatMap((name) => ['--rename-command', name, '']) }));
 
-/** A proxy that sends other commands in place of those that it gets. */
+/** A proxy that replaces commands: `rewrite` gives the words that the server gets. */
 const rewriting = async (rewrite: ProxyOptions['rewrite']): Promise<RespProxy> =>
   bench.endLater(await RespProxy.start(bench.redis, { rewrite }));
 
