@@ -33,8 +33,10 @@ const SLOTS = 16_384;
 const AGAIN = 100;
 /** How many redirections are followed at once. Nodes may disagree, so later redirections are that far apart. */
 const AT_ONCE = 3;
-/** What a node says that cannot execute a command yet: its slot moves, or has no master. */
-const NOT_YET = /^(TRYAGAIN|CLUSTERDOWN|LOADING|MASTERDOWN)\b/;
+/** What a node says that cannot execute a command yet, or not name the node that can: its slot moves, or has no master. */
+const NOT_YET = /^(TRYAGAIN|CLUSTERDOWN|LOADING|MASTERDOWN|MOVED|ASK)\b/;
+/** The name of a node if the Cluster prefers host names (`cluster-preferred-endpoint-type`), and this one has none yet. */
+const UNKNOWN_NAME = '?';
 
 /** How a client reaches the nodes of a Cluster. */
 export interface ClusterTarget {
@@ -187,6 +189,7 @@ export class ClusterNodes implements Servers, Masters, Commands {
   private redirection(answer: string, from: ClusterNode): { node: ClusterNode; isAsk: boolean } | undefined {
     const [, word, slot, host, port] = /^(MOVED|ASK) (\d+) (.*):(\d+)$/.exec(answer) ?? [];
     if (port === undefined) return undefined;
+    if (host === UNKNOWN_NAME) return void this.refresh();
     const node = this.master(this.locate(host, Number(port), from.at.host));
     if (word === 'ASK') return { node, isAsk: true };
     this.slots[Number(slot)] = node.address;
@@ -262,7 +265,9 @@ export class ClusterNodes implements Servers, Masters, Commands {
     const slots = new Array<string | undefined>(SLOTS);
     let size = 0;
     const shards = ranges.map(([start, end, ...nodes]) => {
-      const shard = nodes.map(([named, port]) => this.locate(named, port, host));
+      const shard = nodes.map(([named, port, , more]) =>
+        this.locate(named === UNKNOWN_NAME ? ipIn(more) : named, port, host),
+      );
       slots.fill(addressOf(shard[0]!), start, end + 1);
       size += end - start + 1;
       return shard;
@@ -370,6 +375,12 @@ type Shard = readonly ServerAddress[];
 /** An entry of the reply to CLUSTER SLOTS. */
 type SlotRange = readonly [start: number, end: number, ...nodes: ReportedNode[]];
 type ReportedNode = readonly [host: string | null, port: number, ...more: unknown[]];
+
+/** The IP address among further facts about a node: a list of names and values, or a map in RESP3. */
+function ipIn(facts: unknown): string | undefined {
+  if (!Array.isArray(facts)) return (facts as { readonly ip?: string } | undefined)?.ip;
+  return facts.includes('ip') ? String(facts[facts.indexOf('ip') + 1]) : undefined;
+}
 
 /** A random order of nodes, in which the ones come last that are not connected or owe an answer. */
 function promptFirst(nodes: readonly ClusterNode[]): ClusterNode[] {

@@ -18,6 +18,10 @@ interface View {
 class FakeCluster {
   readonly views = new Map<string, View>();
   readonly opened: string[] = [];
+  /** How another node is named in place of its host name. */
+  facts: unknown;
+  /** Where the old master redirects to, in place of the address of the new one. */
+  redirectsTo: string | undefined;
 
   everyNode(view: View): void {
     for (const address of [MASTER, REPLICA, OTHER, ANOTHER]) this.views.set(address, view);
@@ -30,9 +34,14 @@ class FakeCluster {
       const view = this.views.get(address);
       if (view === undefined) return new Promise<never>(() => undefined);
       if (command === 'CLUSTER') return this.slots(view);
-      if (view.named !== address) throw new Error(`MOVED ${hashSlot(KEY)} ${view.named}`);
+      if (view.named !== address) throw this.moved(view.named);
       return 0;
     });
+  }
+
+  private moved(named: string): Error {
+    const error = new Error(`MOVED ${hashSlot(KEY)} ${this.redirectsTo ?? named}`);
+    return Object.assign(error, { name: 'ReplyError' });
   }
 
   private slots({ named, hasReplica }: View): unknown {
@@ -40,7 +49,7 @@ class FakeCluster {
     const follower = named === MASTER ? REPLICA : MASTER;
     return [
       [0, LAST_SLOTS[0] - 1, node(named), ...(hasReplica ? [node(follower)] : [])],
-      [LAST_SLOTS[0], LAST_SLOTS[0], node(OTHER)],
+      [LAST_SLOTS[0], LAST_SLOTS[0], this.facts === undefined ? node(OTHER) : ['?', 6379, 'id', this.facts]],
       [LAST_SLOTS[1], LAST_SLOTS[1], node(ANOTHER)],
     ];
   }
@@ -109,5 +118,28 @@ describe('the confirmation that a silent node is still the master', () => {
     cluster.everyNode(NEW);
     const nodes = await start(cluster);
     expect(await nodes.confirm(KEY, MASTER)).toBe(false);
+  });
+});
+
+describe('a node without a host name, in a Cluster that prefers host names', () => {
+  it.each([
+    ['a list', ['ip', '10.0.0.3', 'port', '1']],
+    ['a map', { ip: '10.0.0.3' }],
+  ])('is reached by its IP address: %s', async (_what, facts) => {
+    const cluster = new FakeCluster();
+    cluster.facts = facts;
+    cluster.everyNode(OLD);
+    const nodes = await start(cluster);
+    expect(nodes.known.map(({ address }) => address)).toContain(OTHER);
+  });
+
+  it('is found in the slots if another node redirects a command to it', async () => {
+    const cluster = new FakeCluster();
+    cluster.everyNode(OLD);
+    const nodes = await start(cluster);
+    cluster.everyNode(NEW);
+    cluster.redirectsTo = '?:6379';
+    expect(await nodes.send('GET', KEY)).toBe(0);
+    expect(cluster.opened).not.toContain('?:6379');
   });
 });
