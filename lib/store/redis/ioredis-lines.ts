@@ -131,11 +131,7 @@ class IoredisLine implements Line {
     const { status, stream, options } = this.client;
     if (this.isAwaitingLogin) return new Error('connection.credentials has returned no login yet');
     if (stream === undefined || stream.connecting || stream.remoteAddress === undefined) return undefined;
-    if (status === 'connecting' && options.tls) {
-      return new Error(
-        `${this.peer} accepts connections and does not answer with TLS: write redis://, or no tls, for a server without TLS`,
-      );
-    }
+    if (status === 'connecting' && options.tls) return this.withoutTls('accepts connections and does');
     return status === 'connect' ? new Error(`${this.peer} accepts connections and does not answer`) : undefined;
   }
 
@@ -195,8 +191,15 @@ class IoredisLine implements Line {
     if (this.isOver) return;
     this.close(true);
     const isClosed = error === undefined || CLOSED.test(error.message);
-    this.why = this.isUnanswered && isClosed ? closedUnanswered(this.peer, error) : error;
+    const isSilent = error?.message.includes('ETIMEDOUT') === true && this.client.options.tls !== undefined;
+    this.why =
+      this.isUnanswered && isClosed ? closedUnanswered(this.peer, error) : isSilent ? this.withoutTls() : error;
     this.observer.ended?.(this.why);
+  }
+
+  private withoutTls(does = 'does'): Error {
+    const instead = 'write redis://, or no tls, for a server without TLS';
+    return new Error(`${this.peer} ${does} not answer with TLS: ${instead}`);
   }
 
   private async logIn(provide: LockCredentialsProvider): Promise<void> {

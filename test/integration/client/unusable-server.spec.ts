@@ -72,9 +72,9 @@ it('so do the nodes of a Cluster, and Sentinels', async () => {
   const { host, port } = bench.redis;
   const [node] = cluster.cluster.addresses;
   const withTls = /does not answer with TLS: write redis:/;
-  await refuses({ cluster: [node], options: { redisOptions: { tls: {} } } }, withTls, 2_500);
-  await refuses(createCluster({ rootNodes: [{ socket: node }], defaults: { socket: { tls: true } } }), withTls, 2_500);
-  await refuses({ sentinels: [{ host, port }], name: 'main', sentinelTLS: {} }, withTls, 2_500);
+  await refuses({ cluster: [node], options: { redisOptions: { tls: {} } } }, withTls, 10_000);
+  await refuses(createCluster({ rootNodes: [{ socket: node }], defaults: { socket: { tls: true } } }), withTls, 10_000);
+  await refuses({ sentinels: [{ host, port }], name: 'main', sentinelTLS: {} }, withTls, 10_000);
 });
 
 it('a server that does not answer is named', async () => {
@@ -84,7 +84,7 @@ it('a server that does not answer is named', async () => {
   const silent = new RegExp(`${host}:${port} accepts connections and does not answer`);
   await refuses(url, silent, 500);
   await refuses({ cluster: [{ host, port }] }, silent, 1_500);
-  await refuses({ sentinels: [{ host, port }], name: 'main' }, silent, 2_500);
+  await refuses({ sentinels: [{ host, port }], name: 'main' }, silent, 10_000);
   await redis.resume();
 });
 
