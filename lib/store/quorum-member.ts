@@ -45,7 +45,7 @@ export interface ReinstateRequest extends FenceRequest {
   readonly latest: number | undefined;
 }
 
-/** `missing`: other clients hold the lock here, or the call only looked. `left`: it was released, or ended by force. */
+/** `missing`: other clients hold the lock here, it was released here, or the call only looked. `left`: it was ended by force. */
 export type ReinstateReply = 'held' | 'missing' | 'left';
 
 export interface ServerIdentity {

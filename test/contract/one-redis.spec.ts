@@ -206,9 +206,10 @@ describe('tickets of clients that are absent, or that have let a grant expire', 
 });
 
 describe('a vote of a Redlock that is taken again late', () => {
-  /** Reinstates a hold whose lease ends `from` ms from now at the latest. */
-  async function reinstate(from: number) {
+  /** Reinstates a hold whose lease ends `from` ms from now at the latest. `tombstoneFor`: of a release before that, in ms. */
+  async function reinstate(from: number, tombstoneFor = 0) {
     const [{ port }] = (await stores(1)) as [StagedStore];
+    await port.release({ key, id: `${port.clientId}:1`, tombstoneFor, keep: 0, next: undefined });
     const hold = { mode: { kind: 'exclusive' }, owner: undefined, token: 1, batchSize: 1, lease: 60_000 } as const;
     const outcome = await (port as LockStore & QuorumMember).reinstate({
       ...hold,
@@ -226,5 +227,9 @@ describe('a vote of a Redlock that is taken again late', () => {
 
   it('is refused after the lease', async () => {
     expect(await reinstate(-1)).toEqual({ outcome: 'missing', holds: [] });
+  });
+
+  it('is refused after a release with a tombstone, which does not count as a release by force', async () => {
+    expect(await reinstate(30_000, 60_000)).toEqual({ outcome: 'missing', holds: [] });
   });
 });

@@ -72,9 +72,9 @@ export class Vote {
     return 'holders' in this.standing ? this.standing.holders : [];
   }
 
-  /** For how many ms a release has to leave a tombstone: the master may still execute a request for this hold. */
+  /** For how many ms the last release has to leave a tombstone: the master may still execute a request for this hold. */
   get tombstoneFor(): number {
-    return this.isOpen || this.isUnsettled ? 2 * this.context.commandTimeout : 0;
+    return this.isOpen || this.isUnsettled || this.isSpoiled ? 2 * this.context.commandTimeout : 0;
   }
 
   /** Whether the master's next reply is still open. */
@@ -106,7 +106,7 @@ export class Vote {
   }
 
   /** Releases the vote, and gives up the place in the queue. A failure needs no report: the vote ends with its lease. */
-  release(tombstoneFor = 0, keep = 0): void {
+  release(tombstoneFor = this.isSpoiled ? this.tombstoneFor : 0, keep = 0): void {
     this.clear();
     if (!this.wasSent) return;
     const release = { ...this.of, tombstoneFor, keep, next: undefined };

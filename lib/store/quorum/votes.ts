@@ -102,7 +102,6 @@ export class Votes {
     const missing = this.all.filter((_, place) => leases[place] === 'not-held');
     // First finds out whether one of these masters lost the hold by a forced release.
     const looks = await Promise.all(missing.map((vote) => this.askAgain(vote, true)));
-    if (looks.includes('left')) this.isRevoked = true;
     await Promise.all(missing.filter((_, i) => looks[i] === 'missing').map((vote) => this.takeAgain(vote)));
   }
 
@@ -113,7 +112,6 @@ export class Votes {
     vote.asking -= 1;
     const { lasting } = this;
     if (reply === undefined) vote.isUnsettled = true;
-    else if (reply === 'left') this.isRevoked = true;
     else if (reply === 'held' && lasting !== undefined) vote.join(lasting);
   }
 
@@ -127,7 +125,10 @@ export class Votes {
     const end = vote.member.timeAt(until);
     const latest = end === undefined ? undefined : Math.floor(end);
     const hold = { key, id, mode, owner, token, batchSize, lease: looks ? 0 : left, latest };
-    return vote.member.ask((store) => store.reinstate(hold)).catch(() => undefined);
+    const reply = await vote.member.ask((store) => store.reinstate(hold)).catch(() => undefined);
+    // At once: other requests for votes of this hold may be about to be sent.
+    if (reply === 'left') this.isRevoked = true;
+    return reply;
   }
 
   /** The majority, unless the hold has ended. */

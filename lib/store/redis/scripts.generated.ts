@@ -1191,7 +1191,7 @@ return 1`,
   'limit 2': `return { version, now }`,
   'reinstate': `local id, mode, owner = ARGV[1], ARGV[2], ARGV[3] == '' and ARGV[1] or ARGV[3]
 local left, latest, token, last_of_all = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]), ARGV[6] + ARGV[7] - 1`,
-  'reinstate 2': `if has_record(KEYS[5], id) or has_record(KEYS[5], revocation(id)) then return -1 end`,
+  'reinstate 2': `if has_record(KEYS[5], revocation(id)) then return -1 end`,
   'reinstate 3': `if find_hold(holds, id) then return 1 end
 local hold = with_mode({ id = id, status = 'held', owner = owner, ends = now + left, token = token, since = now }, mode)
 if latest > 0 then hold.ends = math.min(hold.ends, latest) end`,
@@ -1203,7 +1203,7 @@ if request.kind == 'read' then return true end`,
   'shared/admission admits 4': `request.free = limit_for(request) - sums.units
 return (request.units > 0 or request.drains) and request.free >= math.max(1, request.units)
 end`,
-  'reinstate 4': `if hold.ends <= now or not admits(holds, hold) then return 0 end`,
+  'reinstate 4': `if hold.ends <= now or has_record(KEYS[5], id) or not admits(holds, hold) then return 0 end`,
   'shared/queue drop_ticket 4': `local function drop_ticket(id, batch_size)
 if not batch_size then
 local text, layout = unpack(redis.call('HMGET', KEYS[3], id, 'layout'))

@@ -186,7 +186,7 @@ describe('an acquisition over several masters', () => {
     a.epoch += 1;
     a.regrants();
     await settled();
-    expect(a.releases.at(-1)!.request).toMatchObject({ id: 'me:1', next: undefined });
+    expect(a.releases.at(-1)!.request).toMatchObject({ id: 'me:1', tombstoneFor: 1_000, next: undefined });
     b.holds(4);
     await quorum.clock.pass(200);
     expect(answer.value).toBeUndefined();

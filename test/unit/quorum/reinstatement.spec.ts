@@ -55,6 +55,16 @@ describe('a hold that some masters no longer know', () => {
     expect(leases(quorum)).toEqual([[0], [0], [], [], []]);
   });
 
+  it('reinstates none after a forced release although another master has not answered yet', async () => {
+    const quorum = await new Quorum(5).start();
+    await quorum.hold();
+    quorum.members[0].reinstateReply = () => new Promise(() => undefined);
+    quorum.members[1].reinstateReply = () => given('left');
+    await renew(quorum, 'not-held', 'not-held', 9_000, 9_000, 9_000);
+    await renew(quorum, 9_000, 9_000, 'not-held', 9_000, 9_000);
+    expect(leases(quorum)).toEqual([[0], [0], [], [], []]);
+  });
+
   it("reinstates none after a master's message that it was ended by force", async () => {
     const quorum = await new Quorum(3).start();
     await quorum.hold();
