@@ -215,6 +215,7 @@ export class Acquisition {
 
   private failed(vote: Vote, error: Error): void {
     const mayExecute = !(error instanceof LockStoreError) || error.transient;
+    vote.isUnsettled ||= mayExecute;
     if (this.votes.ended === 'dropped' && mayExecute) vote.release(2 * this.context.commandTimeout);
     if (!this.isWanted) return;
     vote.fail(error);

@@ -45,7 +45,7 @@ export class Vote {
    * grant of the same acquisition. So no grant of this master counts any more.
    */
   isSpoiled = false;
-  /** A vote that was to be reinstated may exist, or may be taken later. */
+  /** A request without a reply may have taken the vote, or may take it later. */
   isUnsettled = false;
   /** Replies to requests that were sent before this moment do not count. */
   countsFrom = -Infinity;

@@ -31,6 +31,16 @@ describe('a release over several masters', () => {
     expect(answer.value).toMatchObject({ released: true });
   });
 
+  it('leaves a tombstone on a master that may still execute a request without a reply', async () => {
+    const [quorum, answer, silent, ...others] = await Quorum.asked(3);
+    silent.acquired.answer.reject(passing());
+    for (const member of others) member.holds();
+    await answer.promise;
+    void quorum.store.release(RELEASE).catch(() => undefined);
+    const tombstones = quorum.members.map(({ releases }) => releases[0]!.request.tombstoneFor);
+    expect(tombstones).toEqual([1_000, 0, 0]);
+  });
+
   it('leaves no timer when the next request has its answer', async () => {
     const quorum = await new Quorum(3).start();
     await quorum.hold();
