@@ -148,14 +148,14 @@ describe('the alert rules, on recorded metrics', () => {
   it('fire for calls that Redis fails, and for calls that time out', async () => {
     const recording = new Recording();
     const [one, other] = await bench.serviceList(2);
-    await one!.run('b', () => undefined, { pattern: 'refused' });
-    await using _held = await one!.acquire('a', { pattern: 'busy' });
+    await one.run('b', () => undefined, { pattern: 'refused' });
+    await using _held = await one.acquire('a', { pattern: 'busy' });
     await recording.scrape(3);
     for (let i = 0; i < 8; i++) {
-      await expect(other!.acquire('a', { pattern: 'busy', waitTimeout: 1 })).rejects.toThrow('was held');
+      await expect(other.acquire('a', { pattern: 'busy', waitTimeout: 1 })).rejects.toThrow('was held');
     }
     await bench.redis.admin.config('SET', 'maxmemory', '1');
-    await expect(one!.acquire('b', { pattern: 'refused' })).rejects.toMatchObject({ code: 'LOCK_STORE' });
+    await expect(one.acquire('b', { pattern: 'refused' })).rejects.toMatchObject({ code: 'LOCK_STORE' });
     await bench.redis.admin.config('SET', 'maxmemory', '0');
     await recording.scrape(4);
     const series = recording.end();
@@ -184,15 +184,15 @@ describe('the alert rules, on recorded metrics', () => {
   it('are quiet for skipped cron jobs, a waiting candidate and a leader', async () => {
     const recording = new Recording();
     const [one, other] = await bench.serviceList(2);
-    const leader = await leaderOf(one!);
-    const follower = other!.getLeaderElection('leader');
+    const leader = await leaderOf(one);
+    const follower = other.getLeaderElection('leader');
     follower.start();
     await bench.untilWaiting('leader', 1);
-    const cron = await one!.acquire('cron', { pattern: 'cron' });
+    const cron = await one.acquire('cron', { pattern: 'cron' });
     await recording.scrape(3);
     const since = performance.now();
     const skipped = Array.from({ length: 8 }, () =>
-      other!.tryAcquire('cron', { pattern: 'cron', waitTimeout: '5500ms' }),
+      other.tryAcquire('cron', { pattern: 'cron', waitTimeout: '5500ms' }),
     );
     expect(await Promise.all(skipped)).toEqual(Array<null>(8).fill(null));
     expect(performance.now() - since).toBeGreaterThan(5_000);
@@ -225,29 +225,27 @@ describe('the alert rules, on recorded metrics', () => {
     const job = { pattern: 'nightly-report', waitTimeout: 10, holdAtLeast: '1m' } as const;
     const [one, other, three, four] = await bench.serviceList(4);
     const deployed = await scraped('old', 0, async (scrape) => {
-      await leaderOf(one!);
-      other!.getLeaderElection('leader').start();
-      await (await one!.tryAcquire('nightly-report', job))!.release();
-      expect(await other!.tryAcquire('nightly-report', job)).toBeNull();
-      const order = await one!.acquire('order', { pattern: 'orders' });
-      const waiting = other!
-        .acquire('order', { pattern: 'orders', waitTimeout: '1m' })
-        .catch((error: unknown) => error);
+      await leaderOf(one);
+      other.getLeaderElection('leader').start();
+      await (await one.tryAcquire('nightly-report', job))!.release();
+      expect(await other.tryAcquire('nightly-report', job)).toBeNull();
+      const order = await one.acquire('order', { pattern: 'orders' });
+      const waiting = other.acquire('order', { pattern: 'orders', waitTimeout: '1m' }).catch((error: unknown) => error);
       await bench.untilWaiting('order', 1);
       for (let i = 0; i < 3; i++) await scrape();
-      await other!.close();
+      await other.close();
       expect(await waiting).toMatchObject({ code: 'LOCK_STORE' });
       await scrape();
-      const closing = one!.close();
+      const closing = one.close();
       await scrape();
       await order.release();
       await closing;
       for (let i = 0; i < 3; i++) await scrape();
     });
     const end = await scraped('new', deployed, async (scrape) => {
-      await leaderOf(three!);
-      await three!.run('order', () => undefined, { pattern: 'orders' });
-      expect(await four!.tryAcquire('nightly-report', job)).toBeNull();
+      await leaderOf(three);
+      await three.run('order', () => undefined, { pattern: 'orders' });
+      expect(await four.tryAcquire('nightly-report', job)).toBeNull();
       for (let i = 0; i < 5; i++) await scrape();
     });
     for (let at = 1; at < end; at++) await check(series, `${at}m`, []);
@@ -281,11 +279,11 @@ describe('the alert rules, on recorded metrics', () => {
   it('fire for long waits and for a lock that is held too long', async () => {
     const recording = new Recording();
     const [one, other] = await bench.serviceList(2);
-    await one!.start();
-    const lock = await one!.acquire('a', { pattern: 'slow' });
+    await one.start();
+    const lock = await one.acquire('a', { pattern: 'slow' });
     const since = performance.now();
     const waiting = Array.from({ length: 8 }, () =>
-      other!.run('a', () => undefined, { pattern: 'slow', waitTimeout: '5m' }),
+      other.run('a', () => undefined, { pattern: 'slow', waitTimeout: '5m' }),
     );
     await bench.untilWaiting('a', 1);
     await recording.scrape(3);
