@@ -34,7 +34,7 @@ const FEWEST_MASTERS = 3;
 export function readConnections(connection: unknown): LockConnectionOption {
   if (isClusterOfClient(connection)) return connection;
   // A client of one server has a method `cluster`.
-  if (isObject(connection) && isObject(connection['cluster']))
+  if (isObject(connection) && connection['cluster'] !== undefined && !isFunction(connection['cluster']))
     return CLUSTER.nested('connection', connection) as RedisClusterOption;
   if (!Array.isArray(connection)) return readConnection('connection', connection);
   if (connection.length >= FEWEST_MASTERS) return Object.freeze(separate(listOfMasters('connection', connection)));
@@ -63,10 +63,13 @@ const readConnection: OptionReader<RedisConnectionOption> = (label, connection) 
   if (isObject(connection) && !isOfOtherPackage(connection)) return readServer(label, connection);
   const isUnset =
     ': is a variable such as process.env.REDIS_URL not set? Leave the option out for a Redis on this machine, or';
+  const isNone = isObject(connection)
+    ? ': not a pool, a wrapper, a stub, a service that has a client, a URL object, or a Cluster among independent masters. ' +
+      "In tests write store: 'memory'"
+    : '';
   throw new LockConfigError(
-    `${label} is ${describe(connection)}${connection === undefined ? isUnset : ';'} write a URL such as 'redis://127.0.0.1:6379', ` +
-      'options such as { host, port }, or a client of ioredis, or of node-redis 5 or 6: not a pool, a wrapper, a stub, a service ' +
-      "that has a client, a URL object, or a Cluster among independent masters. In tests write store: 'memory'.",
+    `${label} is ${describe(connection)}${connection === undefined ? isUnset : ';'} write a URL such as ` +
+      `'redis://127.0.0.1:6379', options such as { host, port }, or a client of ioredis, or of node-redis 5 or 6${isNone}.`,
   );
 };
 const listOfMasters = read.listOf(readConnection, '');
@@ -86,7 +89,7 @@ const readPort = read.checked<number | string>(
   'a port: a whole number from 0 to 65535',
 );
 const readHost = read.checked<string>(
-  (host) => isText(host) && !isAddress(host),
+  (host) => isText(host) && !isAddress(host) && !/^[^:]*:\d+$/.test(host),
   "only the name or address of the server, such as 'redis.internal', or a URL in place of the options",
   refuseUnseen,
 );
@@ -119,8 +122,7 @@ const OF_OTHERS = {
     ['nodes', 'rootNodes', 'startupNodes', 'clusterNodes', 'redisOptions'],
     () => 'for a Cluster write connection: { cluster: [{ host, port }, …], options: { redisOptions } }',
   ),
-  cluster:
-    'write a Cluster alone, because Redlock takes independent masters: connection: { cluster: [{ host, port }, …] }',
+  cluster: 'write a Cluster without options of a server, and in no array: connection: { cluster: [{ host, port }, …] }',
   ...hints(['socket', 'config', 'connection', 'options'], () => 'write what it contains: connection: { host, port }'),
 };
 

@@ -147,7 +147,7 @@ describe('a command line', () => {
     ],
     [
       ['-c', '{"cluster":["redis://a"]}', '-c', 'redis://b', '-c', 'redis://c'],
-      'connection[0] has no option "cluster": write a Cluster alone',
+      'connection[0] has no option "cluster": write a Cluster without options of a server',
     ],
   ])('%j is refused before anything is connected', async (args, why) => {
     const refusal = connect(read('ls', ...args) as CommandLine);

@@ -81,6 +81,9 @@ describe('connection', () => {
     ],
     ['connection.host is a number; write only the name or address of the server', { host: 5 }],
     ['connection.host is an empty string; write only the name or address', { host: '' }],
+    ['connection.host is a string of 6 characters; write only the name or address', { host: 'a:6379' }],
+    ['connection.cluster is a string of 9 characters; write a list of nodes', { cluster: 'redis://a' }],
+    ['connection is a number; write a URL such as', 42],
     ["connection.path is a number; write the path of a socket: '/tmp/redis.sock'", { path: 5 }],
     ['connection.path is a string of 17 characters; write the path', { path: 'redis://:secret@a' }],
     ["connection.sentinels stand without name: write name: 'mymaster'", { sentinels: [node] }],
@@ -136,7 +139,7 @@ describe('connection', () => {
     ['percent-encode special characters in user, password and database: %40 for @', 'redis://:secret%zz@a'],
     ['percent-encode special characters in user, password and database: %40 for @', 'redis://:secret@a/%zz'],
     [
-      'connection[1] has no option "cluster": write a Cluster alone, because Redlock takes independent masters',
+      'connection[1] has no option "cluster": write a Cluster without options of a server, and in no array',
       ['redis://a', { cluster: [node] }, 'redis://c'],
     ],
     ['an array of 2: Redlock takes 3 or more', ['redis://a', 'redis://b']],
