@@ -202,6 +202,11 @@ export function resolveModuleOptions(
   // Probably a variable that is not set. Other stores need no connection.
   if (store === 'redis' && Object.hasOwn(written, 'connection')) readConnections(written.connection);
   refuseContradictions({ holdAtLeast: defaults.holdAtLeast }, defaults.expire, 'defaults.');
+  if (Array.isArray(connection) && defaults.replicas !== undefined) {
+    throw new LockConfigError(
+      'defaults.replicas cannot be met with several independent masters, which take the place of replicas: leave one out.',
+    );
+  }
   if (protocol !== undefined && written.keyPrefix !== undefined) {
     throw new LockConfigError(
       `keyPrefix has no effect on the names of protocol '${protocol.name}': leave it out, and write redisson({ nameMapper }) ` +
