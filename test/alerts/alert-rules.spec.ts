@@ -223,7 +223,7 @@ describe('the alert rules, on recorded metrics', () => {
       return before + recording.scrapes.length;
     };
     const job = { pattern: 'nightly-report', waitTimeout: 10, holdAtLeast: '1m' } as const;
-    const [one, other, three, four] = await bench.serviceList(4);
+    const [one, other, three, four] = await bench.serviceList(4, { shutdownTimeout: '10s' });
     const deployed = await scraped('old', 0, async (scrape) => {
       await leaderOf(one);
       other.getLeaderElection('leader').start();
