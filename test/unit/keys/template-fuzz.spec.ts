@@ -91,12 +91,12 @@ describe('random templates and arguments', () => {
       { sku: getters },
       Object.create(getters),
     ];
-    // By index, since fast-check itself looks into the values that it hands out.
+    // By index, since fast-check itself looks into the values that it hands out. `#root` reads the instance, so that is plain.
     const nasty = fc.nat({ max: values.length - 1 });
     fc.assert(
       fc.property(template, nasty, nasty, (source, a, b) => {
         const compiled = attempt(() => compileKeyTemplate(source, site('order', 'b')));
-        if (compiled) attempt(() => compiled({ args: [values[a], values[b]], self: values[a] }));
+        if (compiled) attempt(() => compiled({ args: [values[a], values[b]], self: {} }));
       }),
       { numRuns: 10_000 },
     );
