@@ -206,7 +206,7 @@ export class KeyQueue implements GrantUsers {
     return next;
   }
 
-  /** Reports a handoff within this client. Observers may call anything, so this comes last. */
+  /** Reports a handoff within this client. Observers may call anything, so this is the last step. */
   publishHandoff(from: Hold, to: Hold, since: number, contended: boolean): void {
     const { events } = this.queues.parts.context;
     events.released(from);
@@ -328,7 +328,7 @@ export class Group implements TicketListener {
     const lease = Math.min(granted.lease, first?.terms.lease ?? 0);
     const now = context.clock.now();
     if (first !== undefined && validUntil(granted.from, lease) > now) return this.serveUnder(granted, first);
-    // No waiter is left, or the answer came so late that the lease may be over.
+    // No waiter is left, or the answer was so late that the lease may be over.
     releases.leave(this.queue.key, granted.id, releases.tombstoneFor(granted.epoch), granted.from + granted.longest);
     if (this.waits) this.openTicket()?.ask();
     else this.failed(answeredTooLate(this.queue.key, lease, true));
@@ -352,7 +352,7 @@ export class Group implements TicketListener {
     void inSlices(this.removeAll(), (waiter) => waiter.refused(reason));
   }
 
-  /** Serves the waiters for whom the grant has places. */
+  /** Serves as many waiters as the grant has places for. */
   private serveUnder(granted: Grant, { terms }: Waiter): void {
     const { grants, context, releases } = this.parts;
     const { capacity, queue } = this;
@@ -385,7 +385,7 @@ export class Group implements TicketListener {
       }
     }
     for (const { waiter, hold } of served) waiter.served(hold);
-    // Observers may call anything, so this comes last.
+    // Observers may call anything, so this is the last step.
     for (const { waiter, hold } of served)
       context.events.acquired(hold, waiter.since, waiter.isContended, this.lastHolders);
   }
@@ -521,8 +521,8 @@ export class Group implements TicketListener {
   }
 
   /**
-   * Whether the client does not know yet that the key was held while the waiter waited. Behind a holder of this client it
-   * knows, even before the store has answered the request that the release sends for the next waiter.
+   * Whether the client does not know yet that the key was held while the waiter waited. If a caller of this client was the
+   * holder, the client knows, even before the store answers the request that the release sends for the next waiter.
    */
   private isUnanswered({ since }: Waiter): boolean {
     return (this.lastHeld === undefined || this.lastHeld < since) && this.ticket?.isUnanswered === true;

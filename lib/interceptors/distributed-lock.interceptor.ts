@@ -7,7 +7,7 @@ import { lockObservable, type LockObservableOptions, type ServiceOf } from '../d
 import { LOCK_REGISTRY } from '../module/redis-lock.tokens.js';
 import type { LockServices } from '../service/lock.service.js';
 import { clientDisconnect, endResponseOf } from './client-disconnect.js';
-import { lockRequest } from './request-parts.js';
+import { requestParts } from './request-parts.js';
 import { declaredLocks } from './request-handler.js';
 
 /** Marks a request whose locks are already being acquired; a symbol by description, for two copies of this package. */
@@ -49,7 +49,7 @@ export class DistributedLockInterceptor implements NestInterceptor {
     next: CallHandler,
     gone: AbortSignal,
   ): Observable<unknown> {
-    const request = lockRequest(context);
+    const request = requestParts(context);
     const call: LockedCall = { args: [request, context], request, type: context.getClass() };
     const disconnect = clientDisconnect(context);
     const options: LockObservableOptions = {

@@ -35,7 +35,7 @@ interface GraphqlContext extends Carrier {
 }
 
 /** The parts of a request, on any transport. */
-export function lockRequest(context: ExecutionContext): RequestParts {
+export function requestParts(context: ExecutionContext): RequestParts {
   const { params, query, body, headers, user, data } = fieldsOf(context);
   return { params, query, body, headers, user, data };
 }

@@ -25,7 +25,7 @@ const COUNTED: CallContext = Object.freeze({ ...NO_CONTEXT, permits: 'counted by
 const NUMBER_OF_PERMITS = read.count(0);
 const ADDED_PERMITS = read.checked<number>(
   (permits: number) => Number.isSafeInteger(permits) && permits !== 0 && Math.abs(permits) <= LARGEST_COUNT,
-  `how many permits to add: a whole number other than 0, up to ${LARGEST_COUNT}`,
+  `how many permits to add: a whole number other than 0, up to 10^15`,
 );
 
 /** The default implementation of a semaphore: each hold has some of its permits. */

@@ -99,7 +99,7 @@ export class Votes {
    * confirmed the hold. `leases`: what each master has replied. Never rejects.
    */
   async reinstate(leases: Answers<RenewReply>): Promise<void> {
-    const missing = this.all.filter((_, place) => leases[place] === 'not-held');
+    const missing = this.all.filter((_, i) => leases[i] === 'not-held');
     // First finds out whether one of these masters lost the hold by a forced release.
     const looks = await Promise.all(missing.map((vote) => this.askAgain(vote, true)));
     await Promise.all(missing.filter((_, i) => looks[i] === 'missing').map((vote) => this.takeAgain(vote)));

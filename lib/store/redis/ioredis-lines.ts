@@ -4,7 +4,7 @@ import { Command, Redis, type RedisOptions } from 'ioredis';
 import { LONGEST_TIMER } from '../../common/clock.js';
 import { LockConfigError } from '../../errors/index.js';
 import { clearReadingTimer, setReadingTimer, type ReadingTimer } from '../../common/reading-timer.js';
-import { closedUnanswered, isAnswer } from './store-failure.js';
+import { closedUnanswered, isAnswer, silentWithTls } from './store-failure.js';
 import type { ConnectionOptions } from './connection.js';
 import { EXACT_OPTIONS, OWN_OPTIONS, silenceLimit } from './connection-options.js';
 import { guardCredentials } from './credentials.js';
@@ -131,7 +131,7 @@ class IoredisLine implements Line {
     const { status, stream, options } = this.client;
     if (this.isAwaitingLogin) return new Error('connection.credentials has returned no login yet');
     if (stream === undefined || stream.connecting || stream.remoteAddress === undefined) return undefined;
-    if (status === 'connecting' && options.tls) return this.withoutTls('accepts connections and does');
+    if (status === 'connecting' && options.tls) return silentWithTls(this.peer, 'accepts connections and does');
     return status === 'connect' ? new Error(`${this.peer} accepts connections and does not answer`) : undefined;
   }
 
@@ -192,20 +192,14 @@ class IoredisLine implements Line {
     this.close(true);
     const isClosed = error === undefined || CLOSED.test(error.message);
     const isSilent = error?.message.includes('ETIMEDOUT') === true && this.client.options.tls !== undefined;
-    this.why =
-      this.isUnanswered && isClosed ? closedUnanswered(this.peer, error) : isSilent ? this.withoutTls() : error;
+    if (this.isUnanswered && isClosed) this.why = closedUnanswered(this.peer, error);
+    else this.why = isSilent ? silentWithTls(this.peer, 'does') : error;
     this.observer.ended?.(this.why);
-  }
-
-  private withoutTls(does = 'does'): Error {
-    const instead = 'write redis://, or no tls, for a server without TLS';
-    return new Error(`${this.peer} ${does} not answer with TLS: ${instead}`);
   }
 
   private async logIn(provide: LockCredentialsProvider): Promise<void> {
     this.isAwaitingLogin = true;
-    const login = await this.take(provide);
-    this.isAwaitingLogin = false;
+    const login = await this.take(provide).finally(() => (this.isAwaitingLogin = false));
     if (this.isOver) throw new Error('Connection is closed.');
     // ioredis reads them when it connects.
     Object.assign(this.client.options, { username: login.username ?? 'default', password: login.password });

@@ -91,8 +91,8 @@ export function askOnce<T>(
   giveUp: AbortSignal,
   ask: (line: Line) => Promise<T>,
 ): Promise<T> {
-  giveUp.throwIfAborted();
   return new Promise((resolve, reject) => {
+    giveUp.throwIfAborted();
     const line = lines.open({ ended: (error) => error && reject(error) }, server);
     const leave = (): void => {
       reject(line.unanswered ?? new Error(`${line.peer} does not answer`));

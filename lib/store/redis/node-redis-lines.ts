@@ -6,7 +6,7 @@ import { databaseRefusal, type OwnClientOptions } from './ioredis-lines.js';
 import type { Line, LineObserver, Lines, ServerAddress, SentScript } from './line.js';
 import { hasMethods } from './passed-client.js';
 import { allArgs } from './script-call.js';
-import { closedUnanswered } from './store-failure.js';
+import { closedUnanswered, silentWithTls } from './store-failure.js';
 
 /** A client of the package `redis` (node-redis) 5 or 6, made by `createClient`. The library imports nothing of it. */
 export interface NodeRedisClient {
@@ -200,9 +200,7 @@ class NodeRedisLine implements Line {
     if (this.isGreeted || this.isOver) return undefined;
     if (this.isConnected) return new Error(`${this.peer} accepts connections and does not answer`);
     // node-redis does not report a connection before TLS.
-    return this.options.socket?.tls === true
-      ? new Error(`${this.peer} does not answer with TLS: write redis://, or no tls, for a server without TLS`)
-      : undefined;
+    return this.options.socket?.tls === true ? silentWithTls(this.peer, 'does') : undefined;
   }
 
   run(script: SentScript): void {

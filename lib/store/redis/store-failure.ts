@@ -79,6 +79,10 @@ export function storeFailure(error: unknown, key?: string, command?: string): Lo
   return new LockStoreError(`Redis failed${why}: ${cause.message}`, { key, cause, transient });
 }
 
+/** The error of a connection with TLS that gets no answer. `does`: what the server does. */
+export const silentWithTls = (peer: string, does: string): Error =>
+  new Error(`${peer} ${does} not answer with TLS: write redis://, or no tls, for a server without TLS`);
+
 /**
  * The error of a connection that the server has closed before it answered. A full server says why, and closes the connection
  * so soon that clients mostly cannot read it.

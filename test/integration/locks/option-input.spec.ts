@@ -133,27 +133,35 @@ describe('options that are not own data properties', () => {
       const inherited = Object.create({ [name]: 1_000 });
       class Options {}
       Object.defineProperty(Options.prototype, name, { get: () => 1_000 });
-      for (const options of [accessor, inherited, new Options()]) {
+      const notListed = Object.defineProperty({}, name, { value: 1_000 });
+      for (const options of [accessor, inherited, new Options(), notListed]) {
         const error = await refusal(() => call(options));
         expect({ call: String(call), code: error?.code }).toEqual({ call: String(call), code: 'LOCK_CONFIG' });
         expect(error.message).toContain(name);
-        expect(error.message).toMatch(/is (a getter|inherited) in an object/);
+        expect(error.message).toMatch(/is (a getter|inherited|not enumerable) in an object/);
       }
     }
   });
 
-  it('are refused: promises and maps', async () => {
+  it('are refused: promises, maps, dates, symbols as names', async () => {
     const wrong: Array<[unknown, RegExp]> = [
       [Promise.resolve({}), /a promise.*await/],
       [new Map([['expire', 1]]), /Map/],
       [new Set(), /Set/],
+      [new Date(), /Date/],
     ];
-    for (const [, call] of calls(service)) {
+    for (const [name, call] of calls(service)) {
       for (const [options, message] of wrong) {
         const error = await refusal(() => call(options));
         expect({ call: String(call), code: error?.code }).toEqual({ call: String(call), code: 'LOCK_CONFIG' });
         expect(error.message).toMatch(message);
       }
+      if (name === 'password') continue;
+      const error = await refusal(() => call({ [Symbol('speed')]: 1 }));
+      expect({ call: String(call), message: error?.message }).toEqual({
+        call: String(call),
+        message: expect.stringContaining('Symbol(speed)'),
+      });
     }
   });
 
