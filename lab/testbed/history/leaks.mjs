@@ -1,12 +1,9 @@
 // @ts-check
 import { Cluster } from 'ioredis';
 
-/** The parts of a lock that no client holds or awaits: none of these may remain in Redis. */
-const TRANSIENT = /^lock:(state|queue|waiters):/;
-
 /**
- * Records of clients, last fencing tokens, notes of acquisitions that left before their request arrived, and of latches that have been
- * counted down: they stay for a limited time, and expire by themselves.
+ * Records of clients, last fencing tokens, tombstones, and calls that have counted a latch down: they stay
+ * for a limited time, and expire by themselves.
  */
 export const EXPIRES = /^[^{]*:(fence|ends|tombstones|counted|client):/;
 
@@ -23,13 +20,24 @@ export async function keysWithTtl(client, match) {
 }
 
 /**
- * Fails when locks, tickets or waiters are left.
+ * Fails when a key of the library is left that does not expire by itself, or a tombstone that stays too long.
  * @param {import('ioredis').Redis | Cluster} client
+ * @param {number} [longestTombstone] ms
  */
-export async function expectNothingLeft(client) {
-  const left = (await namesIn(client, 'lock:*')).filter((name) => TRANSIENT.test(name));
-  if (left.length > 0) throw new Error(`left in Redis: ${left.sort().join(', ')}`);
+export async function expectNothingLeft(client, longestTombstone = Infinity) {
+  const keys = await keysWithTtl(client, '*lock:*');
+  const left = keys.filter(({ key, ttl }) => !EXPIRES.test(key) || (isTombstone(key) && ttl > longestTombstone));
+  if (left.length > 0)
+    throw new Error(
+      `left in Redis: ${left
+        .map(({ key }) => key)
+        .sort()
+        .join(', ')}`,
+    );
 }
+
+/** @param {string} key */
+const isTombstone = (key) => key.includes(':tombstones:');
 
 /**
  * Fails when a key of the library would stay forever.

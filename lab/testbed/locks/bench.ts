@@ -67,6 +67,8 @@ export abstract class Bench {
     after(() => this.stop());
   }
 
+  /** ms for which a tombstone stays at most: twice the default `commandTimeout`, and a little. */
+  protected readonly longestTombstone: number = 10_100;
   protected abstract readonly servers: readonly BenchServer[];
   protected abstract readonly connection: RedisLockModuleOptions['connection'];
   protected abstract start(): Promise<void>;
@@ -154,6 +156,7 @@ export abstract class Bench {
 
   /** Resolves when no client holds or awaits a lock, on any of some servers. */
   async untilNothingIsLeft(servers = this.servers): Promise<void> {
-    for (const { admin } of servers) await eventuallyPasses(() => expectNothingLeft(admin), { within: 10_000 });
+    for (const { admin } of servers)
+      await eventuallyPasses(() => expectNothingLeft(admin, this.longestTombstone), { within: 10_000 });
   }
 }
