@@ -51,6 +51,20 @@ describe.each(VERSIONS)('beside Redisson %s', (version) => {
       return wakeUps(locks, process, { key: 'wake', javaKey: named('wake'), rounds: ROUNDS, listening });
     };
 
+    /** Redisson fails commands while a failover lasts, and waits too. They may have been executed. */
+    const untilDone = (thread: string, command: string, name: string, ...args: unknown[]): Promise<void> => {
+      const on = java.on(thread);
+      const isHeld = !command.endsWith('unlock');
+      const state = command.startsWith('fair.') ? 'fair.isHeld' : 'isHeld';
+      return eventuallyPasses(
+        async () => {
+          if ((await on<boolean>(state, name)) !== isHeld) await on(command, name, ...args);
+          expect(await on(state, name)).toBe(isHeld);
+        },
+        { within: FAILED_OVER, every: 100 },
+      );
+    };
+
     it('each side is woken by a message of the other', async () => {
       const [ours, theirs] = await wake(await service({ nameMapper: named }), java, kind);
       process.stdout.write(
@@ -75,16 +89,15 @@ describe.each(VERSIONS)('beside Redisson %s', (version) => {
       const locks = await service();
       const acquire = (name: string, options = {}) =>
         locks.acquire(named(name), { waitTimeout: 2 * FAILED_OVER, ...options });
-      const on = (thread: string) => java.on(thread);
       // Each side has one lock that it keeps, and one lock without renewal, as after a crash.
       const kept = await acquire('ours');
-      await on('a')('lock', named('theirs'), -1);
+      await java.on('a')('lock', named('theirs'), -1);
       await acquire('our-last', { expire: '5s' });
-      await on('a')('lock', named('their-last'), 5_000);
+      await java.on('a')('lock', named('their-last'), 5_000);
       const [weWait, weTakeOver] = [acquire('theirs'), acquire('their-last')];
       const [theyWait, theyTakeOver] = [
-        on('b')('lock', named('ours'), -1),
-        on('c')('tryLock', named('our-last'), 2 * FAILED_OVER, -1),
+        untilDone('b', 'lock', named('ours'), -1),
+        untilDone('c', 'tryLock', named('our-last'), 2 * FAILED_OVER, -1),
       ];
       await Promise.all(['theirs', 'their-last', 'ours', 'our-last'].map((name) => untilListening(name, 1)));
       let isEarly = true;
@@ -92,39 +105,28 @@ describe.each(VERSIONS)('beside Redisson %s', (version) => {
 
       await topology.failover();
       await (await weTakeOver).release();
-      expect(await theyTakeOver).toBe(true);
-      await on('c')('unlock', named('our-last'));
+      await theyTakeOver;
+      await untilDone('c', 'unlock', named('our-last'));
       await kept.verify();
       await Promise.all(['theirs', 'ours'].map((name) => untilListening(name, 1)));
 
       isEarly = false;
       const from = performance.now();
-      await on('a')('unlock', named('theirs'));
+      await untilDone('a', 'unlock', named('theirs'));
       await (await weWait).release();
       expect(performance.now() - from).toBeLessThan(LATE);
       expect(await kept.release()).toBe(true);
       await theyWait;
       expect(performance.now() - from).toBeLessThan(LATE);
-      await on('b')('unlock', named('ours'));
+      await untilDone('b', 'unlock', named('ours'));
       expect(await early).toBe(false);
     });
 
     it('after each of two failovers, waiters of both sides are served by a fair lock, and nothing is left of it', async () => {
       const [one, other] = [await service(), await service()];
       const [name, queue] = [named('fair'), `redisson_lock_queue:${named('fair')}`];
-      /** Redisson fails commands while a failover lasts. They may have been executed. */
-      const until = async (thread: string, command: 'fair.lock' | 'fair.unlock'): Promise<void> => {
-        const on = java.on(thread);
-        const isHeld = command === 'fair.lock';
-        const args = isHeld ? [-1] : [];
-        await eventuallyPasses(
-          async () => {
-            if ((await on<boolean>('fair.isHeld', name)) !== isHeld) await on(command, name, ...args);
-            expect(await on('fair.isHeld', name)).toBe(isHeld);
-          },
-          { within: FAILED_OVER, every: 100 },
-        );
-      };
+      const until = (thread: string, command: 'fair.lock' | 'fair.unlock'): Promise<void> =>
+        command === 'fair.lock' ? untilDone(thread, command, name, -1) : untilDone(thread, command, name);
       const ours = (locks: LockService) => locks.acquire(name, { fair: true, waitTimeout: 2 * FAILED_OVER });
       const untilQueued = (count: number): Promise<unknown> =>
         eventually(async () => (await topology.call('LLEN', queue)) === count, { within: FAILED_OVER });
