@@ -19,6 +19,9 @@ const HEALTH = '^lib/observation/health/';
 const DASHBOARD = '^lib/dashboard/';
 const CLI = '^lib/cli/';
 const REDISSON = '^lib/redisson/';
+const NODE_REDIS = '^lib/node-redis/';
+/** Where a client of node-redis or of ioredis is chosen. */
+const CHOICE_OF_CLIENT = '^lib/store/redis/connect\\.ts$';
 const CLIENT = '^lib/client/';
 const TESTING = '^lib/testing/';
 
@@ -98,10 +101,21 @@ module.exports = {
         {
           from: `^lib/store/${store}/`,
           // The quorum store knows its masters by the port, too.
-          to: [STORE_PORT, KEYS, ERRORS, COMMON],
+          to: [STORE_PORT, KEYS, ERRORS, COMMON, ...(store === 'redis' ? [NODE_REDIS] : [])],
           never: store === 'redis' ? [NEST] : [NEST, IOREDIS],
         },
       ),
+    ),
+    ...folder('node-redis', 'Lines over another client: what a line is, and the Redis store, do not depend on it.', {
+      from: NODE_REDIS,
+      to: ['^lib/store/redis/(connection-options|line|script-call|servers|store-failure)\\.ts$', ERRORS, COMMON],
+      never: [NEST, IOREDIS],
+    }),
+    forbidden(
+      'node-redis-chosen-once',
+      'One file chooses between the clients. All others know a line.',
+      { path: '^lib/', pathNot: [NODE_REDIS, CHOICE_OF_CLIENT] },
+      { path: NODE_REDIS },
     ),
     ...folder('redisson', 'Another layout in the same Redis: its own scripts, on the connections of the Redis store.', {
       from: REDISSON,
@@ -146,6 +160,7 @@ module.exports = {
           HEALTH,
           DASHBOARD,
           REDISSON,
+          NODE_REDIS,
           CLI,
           CLIENT,
           TESTING,

@@ -1,25 +1,17 @@
-import type { Cluster, ClusterNode, ClusterOptions, Redis } from 'ioredis';
+import type { ClusterNode, ClusterOptions } from 'ioredis';
 import { isAddress, isRedisUrl } from '../common/credentials.js';
 import { describe, quote } from '../common/describe.js';
 import { isFunction, isObject, isText } from '../common/type-guards.js';
 import { LockConfigError } from '../errors/index.js';
 import { asWritten, hints, Options, read, refuseUnseen, type OptionReader } from '../options/option-readers.js';
+import { isClusterOfClient, isOneClient, type ClusterClient, type OneClient } from '../store/redis/connect.js';
 import type { LineOptions } from '../store/redis/ioredis-lines.js';
-import {
-  isNodeRedisClient,
-  isNodeRedisCluster,
-  type NodeRedisClient,
-  type NodeRedisCluster,
-} from '../store/redis/node-redis-lines.js';
-import { isNodeRedisSentinel, type NodeRedisSentinel } from '../store/redis/node-redis-sentinel.js';
-import { isClient, isClusterClient } from '../store/redis/passed-client.js';
 
 /** One Redis: a URL, ioredis options (also those for Sentinels), or a client of ioredis or node-redis. */
-export type RedisConnectionOption = string | LineOptions | Redis | NodeRedisClient | NodeRedisSentinel;
+export type RedisConnectionOption = string | LineOptions | OneClient;
 
 /** A Redis Cluster: some of its nodes and the ioredis options of a Cluster, or a client of ioredis or node-redis. */
-export type RedisClusterOption =
-  { cluster: readonly ClusterNode[]; options?: ClusterOptions } | Cluster | NodeRedisCluster;
+export type RedisClusterOption = { cluster: readonly ClusterNode[]; options?: ClusterOptions } | ClusterClient;
 
 /** Where the locks are: one Redis, a Cluster, or several independent masters. */
 export type LockConnectionOption = RedisConnectionOption | RedisClusterOption | readonly RedisConnectionOption[];
@@ -51,11 +43,6 @@ function separate(masters: RedisConnectionOption[]): RedisConnectionOption[] {
     `connection[${again}] is the same as an earlier one: each master must be a separate server.`,
   );
 }
-
-const isOneClient = (value: unknown): value is Redis | NodeRedisClient | NodeRedisSentinel =>
-  isClient(value) || isNodeRedisClient(value) || isNodeRedisSentinel(value);
-const isClusterOfClient = (value: unknown): value is Cluster | NodeRedisCluster =>
-  isClusterClient(value) || isNodeRedisCluster(value);
 
 const readConnection: OptionReader<RedisConnectionOption> = (label, connection) => {
   if (typeof connection === 'string') return readUrl(label, connection);

@@ -52,7 +52,7 @@ describe.each(VERSIONS)('beside Redisson %s', (version) => {
     };
 
     /** Redisson fails commands while a failover lasts, and waits too. They may have been executed. */
-    const untilDone = (thread: string, command: string, name: string, ...args: unknown[]): Promise<void> => {
+    const untilDone = (thread: string, command: string, name: string, ...args: number[]): Promise<void> => {
       const on = java.on(thread);
       const isHeld = !command.endsWith('unlock');
       const state = command.startsWith('fair.') ? 'fair.isHeld' : 'isHeld';

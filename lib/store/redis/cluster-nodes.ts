@@ -17,7 +17,7 @@ import {
 import { Mastership } from './mastership.js';
 import { namesOf } from './script-call.js';
 import { nodeId } from './server-identity.js';
-import type { Server, Servers, ServersObserver } from './servers.js';
+import type { ClusterTarget, Server, Servers, ServersObserver } from './servers.js';
 import { isAnswer } from './store-failure.js';
 
 /** How many other masters are asked whether one is still the master of a slot, and for how many ms. */
@@ -37,15 +37,6 @@ const AT_ONCE = 3;
 const NOT_YET = /^(TRYAGAIN|CLUSTERDOWN|LOADING|MASTERDOWN|MOVED|ASK)\b/;
 /** The name of a node if the Cluster prefers host names (`cluster-preferred-endpoint-type`), and this one has none yet. */
 const UNKNOWN_NAME = '?';
-
-/** How a client reaches the nodes of a Cluster. */
-export interface ClusterTarget {
-  readonly lines: Lines;
-  /** Finds the nodes that the user named. */
-  readonly named: () => Promise<ServerAddress[]>;
-  /** The address at which a node can be reached, given the address that a node has named. */
-  readonly resolveNat: (address: ServerAddress) => ServerAddress;
-}
 
 export interface ClusterNode extends Server {
   readonly at: ServerAddress;

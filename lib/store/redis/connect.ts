@@ -8,28 +8,42 @@ import {
   type RedisOptions,
   type SentinelAddress,
 } from 'ioredis';
-import { ClusterNodes, type ClusterTarget } from './cluster-nodes.js';
-import type { ConnectionOptions } from './connection.js';
-import { IoredisLines, type LineOptions, type OwnClientOptions } from './ioredis-lines.js';
-import type { Lines, ServerAddress } from './line.js';
-import { mappedBy } from './connection-options.js';
 import {
   isNodeRedisClient,
   isNodeRedisCluster,
-  nodeRedisCluster,
-  NodeRedisLines,
+  isNodeRedisSentinel,
   type NodeRedisClient,
   type NodeRedisCluster,
-} from './node-redis-lines.js';
-import { isNodeRedisSentinel, NodeRedisMaster, type NodeRedisSentinel } from './node-redis-sentinel.js';
+  type NodeRedisSentinel,
+} from '../../node-redis/clients.js';
+import { nodeRedisCluster, NodeRedisLines } from '../../node-redis/lines.js';
+import { NodeRedisMaster } from '../../node-redis/sentinel.js';
+import { ClusterNodes } from './cluster-nodes.js';
+import type { ConnectionOptions } from './connection.js';
+import { mappedBy, type OwnClientOptions } from './connection-options.js';
+import { IoredisLines, type LineOptions } from './ioredis-lines.js';
+import type { Lines, ServerAddress } from './line.js';
 import { OneServer } from './one-server.js';
 import { clusterAddressOf, isClient, isClusterClient, optionsOf, type ClusterAddress } from './passed-client.js';
-import { Sentinels, type MasterFinder } from './sentinels.js';
-import type { Servers, ServersObserver } from './servers.js';
+import { Sentinels } from './sentinels.js';
+import type { ClusterTarget, MasterFinder, Servers, ServersObserver } from './servers.js';
+
+/** A client of one server or of Sentinels, which the application passes in. */
+export type OneClient = Redis | NodeRedisClient | NodeRedisSentinel;
+
+/** A client of a Cluster, which the application passes in. */
+export type ClusterClient = Cluster | NodeRedisCluster;
 
 /** Where Redis is: one server (with or without Sentinels), or a Cluster. */
-export type ConnectionTarget =
-  string | LineOptions | Redis | NodeRedisClient | NodeRedisSentinel | Cluster | ClusterAddress | NodeRedisCluster;
+export type ConnectionTarget = string | LineOptions | OneClient | ClusterAddress | ClusterClient;
+
+/** Whether this is a client of one server or of Sentinels, of ioredis or node-redis. */
+export const isOneClient = (value: unknown): value is OneClient =>
+  isClient(value) || isNodeRedisClient(value) || isNodeRedisSentinel(value);
+
+/** Whether this is a client of a Cluster, of ioredis or node-redis. */
+export const isClusterOfClient = (value: unknown): value is ClusterClient =>
+  isClusterClient(value) || isNodeRedisCluster(value);
 
 export interface ConnectOptions extends ConnectionOptions {
   readonly connection: ConnectionTarget;
@@ -55,13 +69,9 @@ export function serversOf({ connection, ...options }: ConnectOptions, observer: 
 }
 
 /** A client of one server also has a `cluster` property: the command. */
-export const isClusterTarget = (
-  connection: ConnectionTarget,
-): connection is Cluster | ClusterAddress | NodeRedisCluster =>
-  typeof connection === 'object' &&
-  (isClusterClient(connection) ||
-    isNodeRedisCluster(connection) ||
-    ('cluster' in connection && !isClient(connection) && !isNodeRedisClient(connection)));
+export const isClusterTarget = (connection: ConnectionTarget): connection is ClusterAddress | ClusterClient =>
+  isClusterOfClient(connection) ||
+  (typeof connection === 'object' && 'cluster' in connection && !isOneClient(connection));
 
 /**
  * A Sentinel or an old master may be frozen or unreachable. Two seconds are enough to connect and to answer where the

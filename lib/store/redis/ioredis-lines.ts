@@ -2,23 +2,55 @@ import { tracingChannel } from 'node:diagnostics_channel';
 import type { Socket } from 'node:net';
 import { Command, Redis, type RedisOptions } from 'ioredis';
 import { LONGEST_TIMER } from '../../common/clock.js';
-import { LockConfigError } from '../../errors/index.js';
 import { clearReadingTimer, setReadingTimer, type ReadingTimer } from '../../common/reading-timer.js';
-import { closedUnanswered, isAnswer, silentWithTls } from './store-failure.js';
-import type { ConnectionOptions } from './connection.js';
-import { EXACT_OPTIONS, OWN_OPTIONS, silenceLimit } from './connection-options.js';
+import { LINGER, silenceLimit, type OwnClientOptions } from './connection-options.js';
 import { guardCredentials } from './credentials.js';
 import { callProvider, lifetimeOf, type LockCredentials, type LockCredentialsProvider } from './lock-credentials.js';
 import type { Line, LineObserver, Lines, ServerAddress, SentScript } from './line.js';
 import { allArgs, type ScriptCall } from './script-call.js';
-
-/** What the library adds to the options of a client. */
-export type OwnClientOptions = Pick<ConnectionOptions, 'commandTimeout' | 'label'>;
+import { closedUnanswered, databaseRefusal, isAnswer, silentWithTls } from './store-failure.js';
 
 /** The options of ioredis for one server, and the login for servers whose passwords expire. */
 export interface LineOptions extends RedisOptions {
   readonly credentials?: LockCredentialsProvider;
 }
+
+/**
+ * After how many idle ms TCP probes the other end: soon enough to keep a NAT or a load balancer from dropping an idle
+ * connection. ioredis 5 leaves this to the system, which mostly waits for two hours. ioredis 6 uses 30 s.
+ */
+const KEEP_ALIVE = 10_000;
+
+/** Options of lines. The user's options override them. */
+const OWN_OPTIONS: RedisOptions = {
+  disconnectTimeout: LINGER,
+  keepAlive: KEEP_ALIVE,
+  // A server that loads its data estimates the rest in whole seconds, at least one. Mostly it is ready long before.
+  maxLoadingRetryTime: 100,
+};
+
+/** What commands and replies need, whatever the user's options say. A line ends with its first failure. */
+const EXACT_OPTIONS: RedisOptions = {
+  // The module has its own prefix.
+  keyPrefix: '',
+  enableAutoPipelining: false,
+  enableOfflineQueue: true,
+  lazyConnect: true,
+  scripts: undefined,
+  himportFieldsets: undefined,
+  monitor: false,
+  stringNumbers: false,
+  replyMapping: 'legacy',
+  // The module's commandTimeout limits the time.
+  maxRetriesPerRequest: null,
+  commandTimeout: undefined,
+  blockingTimeout: undefined,
+  readOnly: false,
+  autoResendUnfulfilledCommands: false,
+  autoResubscribe: false,
+  retryStrategy: null,
+  reconnectOnError: undefined,
+};
 
 /** Lines over ioredis, with the user's address and options, and the options that locks need. */
 export class IoredisLines implements Lines {
@@ -252,16 +284,6 @@ class IoredisLine implements Line {
 function asRefusal(error: Error): Error {
   const { name, args } = (error as { command?: { name?: string; args?: unknown[] } }).command ?? {};
   return name === 'select' ? databaseRefusal(error, args?.[0]) : error;
-}
-
-/** The same for any client. `db`: the database that was refused. */
-export function databaseRefusal(error: Error, db: unknown): Error {
-  if (!isAnswer(error) || /^(NOAUTH|WRONGPASS|LOADING|MASTERDOWN)/.test(error.message)) return error;
-  return new LockConfigError(
-    `Redis refuses database ${String(db)} of connection: ${error.message}. ` +
-      'Write a database that it has, such as 0: redis://host:6379/0 or { db: 0 }.',
-    { cause: error },
-  );
 }
 
 /** Begins a bulk string of RESP, by its length in bytes. It ends what stands before it, so that few strings have to be joined. */

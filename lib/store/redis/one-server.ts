@@ -3,9 +3,8 @@ import { ONE_SERVER, type Masters } from './connection.js';
 import { LastingLine } from './lasting-line.js';
 import { isSame, type Line, type Lines } from './line.js';
 import { Mastership } from './mastership.js';
-import type { MasterFinder } from './sentinels.js';
 import { isOneOfSeveral, isReplica } from './server-identity.js';
-import type { Server, Servers, ServersObserver } from './servers.js';
+import type { MasterFinder, Server, Servers, ServersObserver } from './servers.js';
 import { refusesWrites } from './store-failure.js';
 
 /** For how many ms after a question to the Sentinels no further one is asked. */

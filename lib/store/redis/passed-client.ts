@@ -1,6 +1,6 @@
 import { lookup } from 'node:dns';
 import type { Cluster, ClusterNode, ClusterOptions, Redis, RedisOptions } from 'ioredis';
-import { isObject } from '../../common/type-guards.js';
+import { hasMethods, isObject } from '../../common/type-guards.js';
 
 /** Some of the nodes of a Redis Cluster, and the options that ioredis takes for it. */
 export interface ClusterAddress {
@@ -20,10 +20,6 @@ export const isClusterClient = (connection: unknown): connection is Cluster =>
   connection['isCluster'] === true &&
   isObject(connection['options']) &&
   Array.isArray(connection['startupNodes']);
-
-/** Whether this is a client, made by any copy of a package: these are its methods. */
-export const hasMethods = (connection: unknown, ...names: readonly string[]): connection is Record<string, unknown> =>
-  isObject(connection) && names.every((name) => typeof connection[name] === 'function');
 
 /**
  * How a client retries and times out. Its options do not show whether the application or ioredis has chosen these, so

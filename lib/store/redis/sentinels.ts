@@ -3,6 +3,7 @@ import { mappedBy } from './connection-options.js';
 import { failureOf, gather, given, type Answers } from './gather.js';
 import { LastingLine } from './lasting-line.js';
 import { askOnce, byAddress, isSame, type Lines, type ServerAddress } from './line.js';
+import type { MasterFinder } from './servers.js';
 import { isAnswer } from './store-failure.js';
 
 /** When the first Sentinel has answered, the others get as much time again, and at least this many ms. */
@@ -32,21 +33,6 @@ export interface SentinelOptions extends Pick<
   readonly sentinels: readonly ServerAddress[];
   /** After how many ms without an answer all Sentinels are asked again. */
   readonly patience: number;
-}
-
-/** Names the master. */
-export interface MasterFinder {
-  /** The master, if it is known. */
-  readonly master: ServerAddress | undefined;
-  /** Called when the master has changed. */
-  moved: () => void;
-  /** Resolves when everything is known that had been announced by now. Left out if no change is announced. */
-  readonly catchUp?: (() => Promise<void>) | undefined;
-  /** Asks for the master. @throws Error if there is no answer */
-  find(): Promise<ServerAddress>;
-  /** The server that it has named is a replica. */
-  mistaken?(): void;
-  close(): void;
 }
 
 /** The answer of one Sentinel about the master. */

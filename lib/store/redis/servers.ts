@@ -46,3 +46,27 @@ export interface Servers {
   /** Checks the server of a new subscriber connection. Resolves to the name by which its grants name it. */
   identify(line: Line): Promise<string | undefined>;
 }
+
+/** Names the master behind Sentinels. */
+export interface MasterFinder {
+  /** The master, if it is known. */
+  readonly master: ServerAddress | undefined;
+  /** Called when the master has changed. */
+  moved: () => void;
+  /** Resolves when everything is known that had been announced by now. Left out if no change is announced. */
+  readonly catchUp?: (() => Promise<void>) | undefined;
+  /** Asks for the master. @throws Error if there is no answer */
+  find(): Promise<ServerAddress>;
+  /** The server that it has named is a replica. */
+  mistaken?(): void;
+  close(): void;
+}
+
+/** How a client reaches the nodes of a Cluster. */
+export interface ClusterTarget {
+  readonly lines: Lines;
+  /** Finds the nodes that the user named. */
+  readonly named: () => Promise<ServerAddress[]>;
+  /** The address at which a node can be reached, given the address that a node has named. */
+  readonly resolveNat: (address: ServerAddress) => ServerAddress;
+}

@@ -1,4 +1,4 @@
-import { LockStoreError } from '../../errors/index.js';
+import { LockConfigError, LockStoreError } from '../../errors/index.js';
 import { foreignError, messageOf } from './foreign-error.js';
 
 /** Errors of a server that starts, fails over, is busy or full, and errors for a lost connection. */
@@ -93,6 +93,16 @@ export function closedUnanswered(peer: string, cause: Error | undefined): Error 
     `${peer} closed the connection before it answered${how}, as Redis does if max number of clients reached: ` +
       `in this case, ${MORE_CONNECTIONS}`,
     { cause },
+  );
+}
+
+/** An error that says what to do if the server refuses a database. Other errors are returned as they are. */
+export function databaseRefusal(error: Error, db: unknown): Error {
+  if (!isAnswer(error) || /^(NOAUTH|WRONGPASS|LOADING|MASTERDOWN)/.test(error.message)) return error;
+  return new LockConfigError(
+    `Redis refuses database ${String(db)} of connection: ${error.message}. ` +
+      'Write a database that it has, such as 0: redis://host:6379/0 or { db: 0 }.',
+    { cause: error },
   );
 }
 

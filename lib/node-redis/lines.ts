@@ -1,33 +1,10 @@
-import type { NatMap } from 'ioredis';
-import { LockConfigError } from '../../errors/index.js';
-import type { ClusterTarget } from './cluster-nodes.js';
-import { LINGER, mappedBy, silenceLimit } from './connection-options.js';
-import { databaseRefusal, type OwnClientOptions } from './ioredis-lines.js';
-import type { Line, LineObserver, Lines, ServerAddress, SentScript } from './line.js';
-import { hasMethods } from './passed-client.js';
-import { allArgs } from './script-call.js';
-import { closedUnanswered, silentWithTls } from './store-failure.js';
-
-/** A client of the package `redis` (node-redis) 5 or 6, made by `createClient`. The library imports nothing of it. */
-export interface NodeRedisClient {
-  readonly isOpen: boolean;
-  readonly isReady: boolean;
-  readonly options?: object | undefined;
-  duplicate(...overrides: any[]): unknown;
-  sendCommand(args: any, ...more: any[]): Promise<unknown>;
-  subscribe(...args: any[]): Promise<unknown>;
-  destroy(): void;
-}
-
-/** A client of a Cluster, made by `createCluster` of node-redis. */
-export interface NodeRedisCluster {
-  readonly isOpen: boolean;
-  readonly _options: object;
-  duplicate(...overrides: any[]): unknown;
-  nodeClient(node: any): Promise<unknown>;
-  sendCommand(...args: any[]): Promise<unknown>;
-  destroy(): void;
-}
+import { LockConfigError } from '../errors/index.js';
+import { LINGER, mappedBy, silenceLimit, type OwnClientOptions } from '../store/redis/connection-options.js';
+import type { Line, LineObserver, Lines, ServerAddress, SentScript } from '../store/redis/line.js';
+import { allArgs } from '../store/redis/script-call.js';
+import type { ClusterTarget } from '../store/redis/servers.js';
+import { closedUnanswered, databaseRefusal, silentWithTls } from '../store/redis/store-failure.js';
+import type { NodeRedisClient, NodeRedisCluster } from './clients.js';
 
 /** The options that are read. */
 interface NodeRedisOptions {
@@ -41,7 +18,7 @@ interface NodeRedisOptions {
 interface NodeRedisClusterOptions {
   readonly rootNodes: readonly NodeRedisOptions[];
   readonly defaults?: NodeRedisOptions;
-  readonly nodeAddressMap?: NatMap;
+  readonly nodeAddressMap?: Parameters<typeof mappedBy>[0];
 }
 
 /** What a line uses of its own client. */
@@ -58,20 +35,6 @@ interface OwnClient extends NodeRedisClient {
   unref(): void;
   close(): Promise<void>;
 }
-
-/** Whether this is a client of one server, made by any copy of node-redis 5 or 6. */
-export const isNodeRedisClient = (connection: unknown): connection is NodeRedisClient =>
-  hasMethods(connection, 'duplicate', 'sendCommand', 'subscribe', 'destroy', 'unref', 'createPool') &&
-  typeof connection['isOpen'] === 'boolean' &&
-  typeof connection['isReady'] === 'boolean' &&
-  ['undefined', 'object'].includes(typeof connection['options']) &&
-  connection['connector'] === undefined;
-
-/** Whether this is a client of a Cluster, made by any copy of node-redis 5 or 6. */
-export const isNodeRedisCluster = (connection: unknown): connection is NodeRedisCluster =>
-  hasMethods(connection, 'duplicate', 'nodeClient', 'sendCommand', 'destroy') &&
-  typeof connection['isOpen'] === 'boolean' &&
-  typeof connection['_options'] === 'object';
 
 /**
  * What commands and replies need, whatever the options of the client say. Other options change what a client does by

@@ -1,26 +1,9 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
-import { silenceLimit } from './connection-options.js';
-import type { OwnClientOptions } from './ioredis-lines.js';
-import { isSame, type Line, type LineObserver, type Lines, type ServerAddress } from './line.js';
-import { NodeRedisLines, type NodeRedisClient } from './node-redis-lines.js';
-import { hasMethods } from './passed-client.js';
-import type { MasterFinder } from './sentinels.js';
-
-/** A client of Sentinels, made by `createSentinel` of node-redis 5 or 6. */
-export interface NodeRedisSentinel {
-  readonly isOpen: boolean;
-  readonly isReady: boolean;
-  readonly _keyPrefix?: string | undefined;
-  getSentinelNode(): unknown;
-  getMasterNode(): { readonly host: string; readonly port: number } | undefined;
-  _execute(isReadonly: boolean | undefined, fn: (client: any) => Promise<any>): Promise<unknown>;
-}
-
-/** Whether this is a client of Sentinels, made by any copy of node-redis 5 or 6. */
-export const isNodeRedisSentinel = (connection: unknown): connection is NodeRedisSentinel =>
-  hasMethods(connection, 'getSentinelNode', 'getMasterNode', '_execute') &&
-  typeof connection['isOpen'] === 'boolean' &&
-  typeof connection['isReady'] === 'boolean';
+import { silenceLimit, type OwnClientOptions } from '../store/redis/connection-options.js';
+import { isSame, type Line, type LineObserver, type Lines, type ServerAddress } from '../store/redis/line.js';
+import type { MasterFinder } from '../store/redis/servers.js';
+import type { NodeRedisClient, NodeRedisSentinel } from './clients.js';
+import { NodeRedisLines } from './lines.js';
 
 const SENTINEL_CLIENT = 'the Sentinel client of the application';
 
