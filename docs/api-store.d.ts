@@ -94,7 +94,7 @@ export interface LockStore {
     readonly listening: boolean;
     readonly fullySubscribed?: boolean;
     readonly epoch: number;
-    readonly answerTime?: number;
+    readonly replyTime?: number;
     readonly unreachable: LockStoreError | undefined;
     readonly outage?: LockStoreError | undefined;
     readonly permits?: PermitStore;

@@ -6,8 +6,8 @@ export interface WaitLimit {
   /** By the clock of the timer queue. */
   readonly at: number;
   readonly signal?: AbortSignal;
-  /** Whether the work is an answer of the store: if it has arrived by `at`, it counts. */
-  readonly isAnswer?: boolean;
+  /** Whether the work is a reply of the store: if it has arrived by `at`, it counts. */
+  readonly isReply?: boolean;
 }
 
 /**
@@ -16,7 +16,7 @@ export interface WaitLimit {
  */
 export function settledBy(
   timers: TimerQueue,
-  { at, signal, isAnswer = false }: WaitLimit,
+  { at, signal, isReply = false }: WaitLimit,
   work?: Promise<unknown>,
 ): Promise<boolean> {
   return new Promise((resolve) => {
@@ -26,7 +26,7 @@ export function settledBy(
       resolve(isSettled);
     };
     const late = (): void => end(false);
-    const limit = isAnswer ? timers.addLimit(at, late) : timers.add(at, late);
+    const limit = isReply ? timers.addLimit(at, late) : timers.add(at, late);
     const stopListening = signal && listenToAbort(signal, () => end(false));
     const settled = (): void => end(true);
     work?.then(settled, settled);

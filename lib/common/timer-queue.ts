@@ -1,7 +1,7 @@
 import type { Clock } from './clock.js';
 
 /**
- * ms that a limit on an answer leaves, once it is due, for reading an answer that has arrived. The clock reads what has
+ * ms that a limit on a reply leaves, once it is due, for reading a reply that has arrived. The clock reads what has
  * arrived before it runs timers, even after a stall.
  */
 export const READING_TIME = 2;
@@ -28,7 +28,7 @@ export const isScheduled = (entry: TimerEntry | undefined): boolean => entry !==
 
 /**
  * All callbacks that are due later, on one timer of the clock: a binary heap of entries. Each waiter, each hold and each
- * question that is asked again costs one entry here instead of a timer of its own.
+ * request that is repeated costs one entry here instead of a timer of its own.
  */
 export class TimerQueue {
   private readonly heap: TimerEntry[] = [];
@@ -45,7 +45,7 @@ export class TimerQueue {
     return entry;
   }
 
-  /** Like `add`, for a limit on an answer: reads an answer that has arrived by `at` before it calls `run`. */
+  /** Like `add`, for a limit on a reply: reads a reply that has arrived by `at` before it calls `run`. */
   addLimit(at: number, run: () => void): TimerEntry {
     let isDue = false;
     const limit = this.add(at, () => {

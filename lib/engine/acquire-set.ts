@@ -11,10 +11,10 @@ import type { HoldReleases } from './hold-releases.js';
 import type { LeaseOperations } from './lease-operations.js';
 import { validUntil } from './lease-view.js';
 import { refusedForever } from './refusals.js';
-import { answerDue, awaitAnswers, nextAnswerDue, PendingCall, type WaitTerms } from './waiter.js';
+import { replyDue, awaitReplies, nextReplyDue, PendingCall, type WaitTerms } from './waiter.js';
 
-/** How a set waits: all its questions have one limit. */
-type SetWait = WaitTerms & { readonly answerBy: number };
+/** How a set waits: all its requests have one limit. */
+type SetWait = WaitTerms & { readonly replyBy: number };
 
 /** One of the keys is not free. */
 interface Busy {
@@ -55,9 +55,9 @@ export class AcquireSet {
     for (const { key } of set) releases.send(key);
     const { clock, store, limits } = parts.context;
     const since = clock.now();
-    // One limit for the whole set, however many questions it takes.
-    const answerBy = answerDue(since, wait.waitTimeout, limits.commandTimeout, store.answerTime);
-    const limit = { ...wait, answerBy };
+    // One limit for the whole set, however many requests it takes.
+    const replyBy = replyDue(since, wait.waitTimeout, limits.commandTimeout, store.replyTime);
+    const limit = { ...wait, replyBy };
     const atOnce = admission.unreachable(set[0]!.key) ?? (await this.atOnce(set, limit, 'together'));
     const holds = Array.isArray(atOnce)
       ? atOnce
@@ -80,7 +80,7 @@ export class AcquireSet {
     // What keeps this try from the key may be a release of this client that the store had not executed yet.
     const released = busy && parts.orphans.releaseHolders(busy.key, busy.holders);
     if (released !== undefined) {
-      await settledBy(parts.context.timers, { at: limit.answerBy, isAnswer: true }, released);
+      await settledBy(parts.context.timers, { at: limit.replyBy, isReply: true }, released);
     }
     if (released !== undefined || found === undefined) {
       const each = await this.atOnce(set, limit, 'each', busy);
@@ -98,7 +98,7 @@ export class AcquireSet {
   /** @param refusal of the attempt to acquire them in one step */
   private async inOrder(
     set: readonly KeyTerms[],
-    { waitTimeout, answerBy, signal }: SetWait,
+    { waitTimeout, replyBy, signal }: SetWait,
     since: number,
     refusal: Refusal,
   ): Promise<Hold[]> {
@@ -106,7 +106,7 @@ export class AcquireSet {
     const { clock, timers, store } = parts.context;
     const deadline = since + waitTimeout;
     // Independent masters are asked for one key after another.
-    const nextBy = (): number => nextAnswerDue({ since, now: clock.now(), answerBy }, waitTimeout, store.answerTime);
+    const nextBy = (): number => nextReplyDue({ since, now: clock.now(), replyBy }, waitTimeout, store.replyTime);
     const held = new Map<string, Hold>();
     let waitedFor = set[0]!;
     let owner: string | undefined;
@@ -131,7 +131,7 @@ export class AcquireSet {
         };
         const hold = await queues.acquire(key, meanwhile, {
           waitTimeout: Math.max(0, left),
-          answerBy: held.size === 0 ? answerBy : nextBy(),
+          replyBy: held.size === 0 ? replyBy : nextBy(),
           signal,
         });
         held.set(key, hold);
@@ -140,16 +140,16 @@ export class AcquireSet {
         owner ??= hold.exposeOwner();
       }
       const begun = Promise.all(set.map(({ key, terms }) => this.begin(held.get(key)!, terms)));
-      if (!(await settledBy(timers, { at: nextBy(), isAnswer: true }, begun))) throw unanswered(set);
+      if (!(await settledBy(timers, { at: nextBy(), isReply: true }, begun))) throw unanswered(set);
       await begun;
-      // The last answer may have come late for the other keys.
+      // The last reply may have come late for the other keys.
       for (const hold of held.values()) hold.assertHeld();
       for (const { key, terms } of set) if (terms.holdAtLeast > 0) held.get(key)!.keepFor(terms.holdAtLeast);
     } catch (error) {
       const released = Promise.allSettled([...held.values()].map((hold) => releases.release(hold)));
       // If the store is unreachable, waiting for the releases would take as long again.
-      if (!isLockStoreError(error) || !error.transient) await awaitAnswers(parts.context, released, answerBy);
-      // The time was over before the store could answer once more. It has answered that not all keys were free.
+      if (!isLockStoreError(error) || !error.transient) await awaitReplies(parts.context, released, replyBy);
+      // The time was over before the store could reply once more. Its last reply was that not all keys were free.
       else if (busyOf(refusal) !== undefined && store.outage === undefined && clock.now() >= deadline)
         throw this.timedOut(set, waitedFor, since, waitTimeout);
       throw error;
@@ -159,12 +159,12 @@ export class AcquireSet {
 
   /**
    * Acquires all keys at once, or none, without a place in a queue.
-   * @param known what an earlier request has found, which is the result if there is no answer in time
-   * @throws LockStoreError without an answer in time or at shutdown; the reason of the caller's signal
+   * @param known what an earlier request has found, which is the result if there is no reply in time
+   * @throws LockStoreError without a reply in time or at shutdown; the reason of the caller's signal
    */
   private atOnce(set: readonly KeyTerms[], wait: SetWait, how: How, known?: Busy): Promise<Hold[] | Refusal> {
     const { admission } = this;
-    const { signal, answerBy } = wait;
+    const { signal, replyBy } = wait;
     // The caller may have given up, and the engine may have closed, since the request before this one.
     const refusal = admission.refusal(set[0]!.key, wait);
     if (refusal !== undefined) return Promise.reject(refusal);
@@ -198,7 +198,7 @@ export class AcquireSet {
       events.acquired(added, sent, false);
       return added;
     };
-    const answered = (reply: readonly HeldReply[] | Refusal): void => {
+    const replied = (reply: readonly HeldReply[] | Refusal): void => {
       const isLate = !end();
       if (!isGranted(reply)) return isLate ? undefined : call.served(reply);
       if (isLate) return leaveAll(0);
@@ -212,19 +212,19 @@ export class AcquireSet {
     for (const id of ids) tickets.setIds.add(id);
     const stopListening = listenToAbort(admission.signal, () => giveUp(() => call.refused(admission.closing)));
     if (signal !== undefined) call.listenTo(signal, () => giveUp(() => call.refused(signal.reason)));
-    // The request waits for no other holder, so without a result it is the answer that is missing.
-    call.endByAnswer(answerBy, () =>
+    // The request waits for no other holder, so without a result it is the reply that is missing.
+    call.endByReply(replyBy, () =>
       giveUp(() => (known === undefined ? call.refused(unanswered(set)) : call.served(known))),
     );
     const requests = owned.map(({ key, terms }, i) => acquireRequest(context, key, ids[i]!, terms));
     const asked = how === 'together' ? store.acquireAll(requests) : this.askEach(requests, (busy) => (known = busy));
-    asked.then(answered, (error: LockError) => giveUp(() => call.served(error)));
+    asked.then(replied, (error: LockError) => giveUp(() => call.served(error)));
     return call.promise;
   }
 
   /**
    * Asks for each key, and releases what was granted if not all are.
-   * @param learn is called with a key that is not free, before the releases are answered
+   * @param learn is called with a key that is not free, before the releases have their replies
    * @throws LockError
    */
   private async askEach(
@@ -232,9 +232,9 @@ export class AcquireSet {
     learn: (busy: Busy) => void,
   ): Promise<readonly HeldReply[] | Busy> {
     const { context, releases } = this.parts;
-    const answers = await Promise.allSettled(requests.map((request) => context.store.acquire(request)));
-    for (const answer of answers) if (answer.status === 'rejected') throw answer.reason;
-    const replies = answers.map((answer) => (answer as PromiseFulfilledResult<AcquireReply>).value);
+    const results = await Promise.allSettled(requests.map((request) => context.store.acquire(request)));
+    for (const result of results) if (result.status === 'rejected') throw result.reason;
+    const replies = results.map((result) => (result as PromiseFulfilledResult<AcquireReply>).value);
     const granted = replies.filter((reply) => reply.outcome === 'held');
     if (granted.length === requests.length) return granted;
     const refused = replies.findIndex(({ outcome }) => outcome !== 'held');
@@ -278,14 +278,14 @@ const ownedBy = (owner: string | undefined, terms: HoldTerms): HoldTerms => ({
 /** The keys of a set, for messages. */
 const named = (set: readonly KeyTerms[]): string => namesOfKeys(set.map(({ key }) => key));
 
-/** The store has not answered in time for a set. */
+/** The store has not replied in time for a set. */
 const unanswered = (set: readonly KeyTerms[]): LockStoreError =>
   new LockStoreError(`Redis has not answered yet whether ${named(set)} are free`, {
     key: set[0]!.key,
     transient: true,
   });
 
-/** The store has answered for a set, but only after a lease. */
+/** The store has replied for a set, but only after a lease. */
 const tooLate = (set: readonly KeyTerms[]): LockStoreError =>
   new LockStoreError(`Redis answered after the lease of ${named(set)} had ended`, {
     key: set[0]!.key,

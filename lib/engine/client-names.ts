@@ -9,7 +9,7 @@ import type { ClientIdentity } from './client-identity.js';
 const READ_AGAIN = 500;
 /** Records of so many clients are remembered. They never change, except that call sites are added. */
 const MAX_KNOWN = 2_000;
-/** An answer waits at most so many ms for the names of clients. Without them it shows their ids. */
+/** A call waits at most so many ms for the names of clients. Without them it shows their ids. */
 const LONGEST_WAIT = 1_000;
 
 /** Whose acquisition it is: what `inspect` says beside its id. */
@@ -70,8 +70,8 @@ export class ClientNames {
     const now = clock.now();
     const unknown = new Set(ids.filter((id) => this.isUnknown(id, now)).map((id) => readAcquisitionId(id).client));
     if (unknown.size === 0) return;
-    const answers = Promise.all([...unknown].map((client) => this.read(client)));
-    await settledBy(timers, { at: now + limit, isAnswer: true }, answers);
+    const records = Promise.all([...unknown].map((client) => this.read(client)));
+    await settledBy(timers, { at: now + limit, isReply: true }, records);
   }
 
   /** Asks which of the clients of some acquisitions are connected now, for at most `limit` ms. Never rejects. */
@@ -80,12 +80,12 @@ export class ClientNames {
     const clients = [...new Set(ids.map((id) => readAcquisitionId(id).client))].filter((client) => client !== '');
     let known: ReadonlyMap<string, boolean> = new Map();
     if (clients.length === 0 || records?.connected === undefined) return known;
-    // Clients of other programs, a missing right, or a server without the command: the answer is that it is not known.
-    const answer = records.connected(clients).then(
+    // Clients of other programs, a missing right, or a server without the command: then it is not known.
+    const reply = records.connected(clients).then(
       (told) => void (known = told),
       () => undefined,
     );
-    await settledBy(timers, { at: clock.now() + limit, isAnswer: true }, answer);
+    await settledBy(timers, { at: clock.now() + limit, isReply: true }, reply);
     return known;
   }
 
@@ -102,13 +102,13 @@ export class ClientNames {
   private read(client: string): Promise<unknown> {
     const underWay = this.reading.get(client);
     if (underWay !== undefined) return underWay;
-    const answer = this.ask(client).then((record) => {
+    const reply = this.ask(client).then((record) => {
       this.reading.delete(client);
       if (this.known.size >= MAX_KNOWN) this.known.clear();
       this.known.set(client, { record, readAt: this.sources.clock.now() });
     });
-    this.reading.set(client, answer);
-    return answer;
+    this.reading.set(client, reply);
+    return reply;
   }
 
   private async ask(client: string): Promise<ClientRecord | undefined> {

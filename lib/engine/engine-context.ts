@@ -16,7 +16,7 @@ export interface BatchLimits {
 
 /** The limits of one module instance. */
 export interface EngineLimits {
-  /** ms that the store has for the answer to a command. */
+  /** ms that the store has for the reply to a command. */
   readonly commandTimeout: number;
   /** First lease of a grant that the store pushes, in ms. */
   readonly grantTimeout: number;

@@ -111,7 +111,7 @@ export class Grants implements IdTable {
 
   /**
    * A hold ends here, since its grant is offered to another client. It is not renewed any more. The grant stays until the offer
-   * is answered, or its lease is over in the store: so no reply that names it can make it an orphan.
+   * has its reply, or its lease is over in the store: so no reply that names it can make it an orphan.
    */
   offer(hold: Hold): void {
     const { grant } = hold;

@@ -1,6 +1,6 @@
 import { LockConfigError, LockNotHeldError } from '../errors/index.js';
 import type { AcquireReply } from '../store/lock-store.js';
-import { answeredTooLate } from './refusals.js';
+import { repliedTooLate } from './refusals.js';
 import { acquireRequest } from './hold-terms.js';
 import type { Admission } from './admission.js';
 import type { EngineContext } from './engine-context.js';
@@ -83,7 +83,7 @@ export class Handovers implements IdTable {
   /**
    * Offers a hold that has ended in this client. May be repeated after a failure. Resolves to the ms that are left.
    * @throws LockLostError if the store does not know the hold; LockConfigError if its owner holds the key elsewhere, too;
-   * LockStoreError if the store does not answer
+   * LockStoreError if the store does not reply
    */
   async offer({ hold, id: offer, lease }: Offer): Promise<number> {
     const { store, events } = this.context;
@@ -112,7 +112,7 @@ export class Handovers implements IdTable {
 
   /**
    * Takes over the hold that another client has offered. May be repeated after a failure.
-   * @throws LockNotHeldError if the offer was taken, or its time is over; LockStoreError if the store does not answer
+   * @throws LockNotHeldError if the offer was taken, or its time is over; LockStoreError if the store does not reply
    */
   async adopt(key: string, terms: HoldTerms, offer: string): Promise<Hold> {
     const refusal = this.admission.refusal(key, { waitTimeout: 0, signal: undefined });
@@ -145,7 +145,7 @@ export class Handovers implements IdTable {
     this.adoptions.delete(offer);
     if (validUntil(sent, lease) <= clock.now()) {
       this.releases.leave(key, id, 0);
-      throw answeredTooLate(key, lease);
+      throw repliedTooLate(key, lease);
     }
     const longest = Math.max(lease, terms.lease);
     const grant = { id, token, lease, longest, batchSize: 1, from: sent, epoch, restsOn: epoch };

@@ -18,7 +18,7 @@ interface Idle {
 
 /**
  * Releases holds: hands them to the next local waiter, or releases them in the store. A release whose caller does not wait for
- * the answer leaves at the end of the turn of the event loop. Until then its grant is idle, and a caller of this client may take
+ * the reply leaves at the end of the turn of the event loop. Until then its grant is idle, and a caller of this client may take
  * it over without a command, under the conditions of a local handoff.
  */
 export class HoldReleases {
@@ -39,7 +39,7 @@ export class HoldReleases {
 
   /**
    * Releases a hold; resolves to whether it was held until now.
-   * @throws LockStoreError if the store does not answer
+   * @throws LockStoreError if the store does not reply
    */
   release(hold: Hold): Promise<boolean> {
     return hold.releaseWith(() => this.end(hold));
@@ -88,7 +88,7 @@ export class HoldReleases {
     for (const { hold } of this.idle.values()) this.send(hold.key);
   }
 
-  /** Resolves when the releases whose callers do not wait are answered, or at `deadline`. */
+  /** Resolves when the releases whose callers do not wait have their replies, or at `deadline`. */
   async settled(deadline: number): Promise<void> {
     this.sendAll();
     if (this.underWay.size === 0) return;
@@ -149,17 +149,17 @@ export class HoldReleases {
     return idle;
   }
 
-  /** Ends a hold whose caller does not wait for the answer. */
+  /** Ends a hold whose caller does not wait for the reply. */
   private endUnattended(hold: Hold): Promise<boolean> {
     const letProcessExit = this.context.clock.keepAlive();
     const result = this.end(hold);
     this.underWay.add(result);
-    const answered = (): void => {
+    const settled = (): void => {
       letProcessExit();
       this.underWay.delete(result);
     };
-    result.then(answered, (error: unknown) => {
-      answered();
+    result.then(settled, (error: unknown) => {
+      settled();
       this.reportFailure(hold, error);
     });
     return result;
@@ -167,7 +167,7 @@ export class HoldReleases {
 
   /**
    * Ends a hold: hands it to the next local waiter, or sends the release. Call it once for each hold.
-   * @throws LockStoreError if the store does not answer
+   * @throws LockStoreError if the store does not reply
    */
   private async end(hold: Hold): Promise<boolean> {
     const { store, clock, events } = this.context;
@@ -175,7 +175,7 @@ export class HoldReleases {
     if (this.handOff(hold)) return true;
     const tombstoneFor = this.releases.tombstoneFor(grant.epoch);
     if (!hold.end()) {
-      // The store may still have it. Its answer changes nothing for the caller, which does not wait for it.
+      // The store may still have it. Its reply changes nothing for the caller, which does not wait for it.
       if (grant.capacity === 'one') this.releases.leave(key, grant.id, tombstoneFor);
       else this.grants.giveBack(hold);
       return false;
@@ -187,20 +187,20 @@ export class HoldReleases {
     const { epoch } = store;
     const request = { key, id: grant.id, tombstoneFor, keep: this.keepOf(hold), next: next?.request() };
     const sent = next === undefined ? 0 : clock.now();
-    const answer = this.releases.send(request, grant.lease.lastsUntil, grant.id);
+    const sending = this.releases.send(request, grant.lease.lastsUntil, grant.id);
     next?.await(
-      answer.then((reply) => reply.next as NonNullable<typeof reply.next>),
+      sending.then((reply) => reply.next as NonNullable<typeof reply.next>),
       sent,
       epoch,
     );
     let reply: ReleaseReply;
     try {
-      reply = await answer;
+      reply = await sending;
     } catch (error) {
       events.unreleased(hold, (error as Error).message);
       throw error;
     }
-    // A release whose answer was lost is sent again, and finds nothing the second time.
+    // A release whose reply was lost is sent again, and finds nothing the second time.
     if (!reply.released && store.epoch === epoch) {
       hold.lose('unknown-at-release');
       grant.lose('unknown-at-release');

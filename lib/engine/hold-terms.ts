@@ -13,8 +13,8 @@ export interface Grant extends LeaseGrant {
   /** How many permits it has, if the request asked for all that were free. */
   readonly units?: number | undefined;
   /**
-   * The store's epoch at the first question. A question from before a reconnect may be executed twice. `undefined`: a
-   * question is unanswered, so a reconnect may still come.
+   * The store's epoch at the first request. A request from before a reconnect may be executed twice. `undefined`: a
+   * request is unanswered, so a reconnect may still come.
    */
   readonly epoch: number | undefined;
 }

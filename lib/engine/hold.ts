@@ -19,7 +19,7 @@ import {
   type LossListener,
   type ReplicaTerms,
 } from './hold-terms.js';
-import { LeaseView, validUntil, type Question, type Verdict } from './lease-view.js';
+import { LeaseView, validUntil, type LeaseRequest, type Verdict } from './lease-view.js';
 
 export type { Grant, HoldMode, HoldTerms, KeyTerms, LossListener, ReplicaTerms };
 
@@ -118,7 +118,7 @@ export class Hold implements TimerEntry {
   }
 
   /**
-   * When the next renewal is due: a third of the lease after it was set last. Counted from its end, so an answer that only
+   * When the next renewal is due: a third of the lease after it was set last. Counted from its end, so a reply that only
    * tells how much is left does not move the renewal.
    */
   get renewalDue(): number {
@@ -195,14 +195,14 @@ export class Hold implements TimerEntry {
   }
 
   /** The store has confirmed a renewal. */
-  renewed(question: Question): void {
+  renewed(request: LeaseRequest): void {
     this.renewals += 1;
-    this.promise(question);
+    this.promise(request);
   }
 
   /** The store has confirmed the longer lease of an `extend`. */
-  extended(question: Question): void {
-    if (this.promise(question)) this.lastLease = question.lease;
+  extended(request: LeaseRequest): void {
+    if (this.promise(request)) this.lastLease = request.lease;
   }
 
   /** The hold is being offered to another client. It has no holder here any more, even if the offer ends by force. */
@@ -285,7 +285,7 @@ export class Hold implements TimerEntry {
   }
 
   /** A promise never becomes shorter. Returns whether it has become longer. */
-  private promise({ sent, lease }: Question): boolean {
+  private promise({ sent, lease }: LeaseRequest): boolean {
     if (sent + lease <= this.promisedFrom + this.promised) return false;
     this.promised = lease;
     this.promisedFrom = Math.floor(sent);
@@ -323,7 +323,7 @@ export interface GrantUsers {
 /** The request of the next waiter, which goes out with a release or alone. */
 export interface NextRequest {
   request(): AcquireRequest;
-  await(answer: Promise<AcquireReply>, sent: number, epoch: number): void;
+  await(pending: Promise<AcquireReply>, sent: number, epoch: number): void;
   ask(): void;
 }
 
@@ -355,7 +355,7 @@ export class ClientGrant {
   readonly mode: HoldMode;
   readonly lease: LeaseView;
   state: GrantState = 'held';
-  /** The failure of the latest renewal, unless the store has answered since. */
+  /** The failure of the latest renewal, unless the store has replied since. */
   renewalError: Error | undefined;
   /** The id under which the store keeps it. */
   readonly id: string;
@@ -444,9 +444,9 @@ export class ClientGrant {
     return (this.capacity === 'one' || hold.units === unitsOf(terms.mode)) && this.mayServe(terms);
   }
 
-  /** Takes the answer to a question: `left` ms are left. */
-  answered(question: Question, left: number): Verdict {
-    const verdict = this.lease.answered(question, this.context.clock.now(), left);
+  /** Takes the reply to a request: `left` ms are left. */
+  replied(request: LeaseRequest, left: number): Verdict {
+    const verdict = this.lease.replied(request, this.context.clock.now(), left);
     if (verdict !== 'ignored') this.renewalError = undefined;
     if (verdict === 'lowered' || verdict === 'unclear') this.close();
     return verdict;

@@ -6,7 +6,7 @@ import { TransientMap } from '../common/transient.js';
 import { LockStoreError, LockTimeoutError, type LockError } from '../errors/index.js';
 import { UNCONTENDED_BATCH_SIZE, type HoldMode } from '../store/lock-store.js';
 import type { Admission } from './admission.js';
-import { aboutKey, answeredTooLate } from './refusals.js';
+import { aboutKey, repliedTooLate } from './refusals.js';
 import type { ClientGrant, GrantUsers, Hold } from './hold.js';
 import {
   capacityFor,
@@ -22,7 +22,7 @@ import type { HoldReleases } from './hold-releases.js';
 import { Ticket, type TicketListener, type TicketParts } from './ticket.js';
 import type { Releases } from './releases.js';
 import { validUntil } from './lease-view.js';
-import { answerDue, Waiter, type WaitTerms } from './waiter.js';
+import { replyDue, Waiter, type WaitTerms } from './waiter.js';
 
 /** A group of callers for permits requests at most this many slots. */
 const MOST_SLOTS = 1_000;
@@ -257,9 +257,9 @@ const isPlain = ({ owner, mode, fair }: HoldTerms): boolean =>
 export class Group implements TicketListener {
   private readonly waiters = new LinkedList<Waiter>();
   private ticket: Ticket | undefined;
-  /** Waiters that may still be granted the lock at once: the store has not answered yet. */
+  /** Waiters that may still be granted the lock at once: the store has not replied yet. */
   private hopeful: Waiter[] | undefined;
-  /** Whether the store has answered that the key is not free. */
+  /** Whether the store has replied that the key is not free. */
   private isContended = false;
   /** Later callers join another group, behind a caller of another kind. They do not share the grants of this one. */
   isClosed = false;
@@ -288,7 +288,7 @@ export class Group implements TicketListener {
   }
 
   /** Adds a waiter, and ends its wait at its deadline or with its signal. */
-  join(waiter: Waiter, { waitTimeout, answerBy, signal }: WaitTerms): void {
+  join(waiter: Waiter, { waitTimeout, replyBy, signal }: WaitTerms): void {
     this.waiters.append(waiter);
     if (this.waits) this.queue.waiting += 1;
     if (signal !== undefined) {
@@ -308,9 +308,9 @@ export class Group implements TicketListener {
     // Behind the request: the store works meanwhile.
     const { limits, store } = this.parts.context;
     const { since } = waiter;
-    waiter.answerBy = answerBy ?? answerDue(since, waitTimeout, limits.commandTimeout, store.answerTime);
-    // A single try waits only for the answer.
-    waiter.endBy(this.waits ? since + waitTimeout : waiter.answerBy, () => this.timedOut(waiter));
+    waiter.replyBy = replyBy ?? replyDue(since, waitTimeout, limits.commandTimeout, store.replyTime);
+    // A single try waits only for the reply.
+    waiter.endBy(this.waits ? since + waitTimeout : waiter.replyBy, () => this.timedOut(waiter));
   }
 
   /** Removes all waiters. The caller rejects them. */
@@ -328,10 +328,10 @@ export class Group implements TicketListener {
     const lease = Math.min(granted.lease, first?.terms.lease ?? 0);
     const now = context.clock.now();
     if (first !== undefined && validUntil(granted.from, lease) > now) return this.serveUnder(granted, first);
-    // No waiter is left, or the answer was so late that the lease may be over.
+    // No waiter is left, or the reply was so late that the lease may be over.
     releases.leave(this.queue.key, granted.id, releases.tombstoneFor(granted.epoch), granted.from + granted.longest);
     if (this.waits) this.openTicket()?.ask();
-    else this.failed(answeredTooLate(this.queue.key, lease, true));
+    else this.failed(repliedTooLate(this.queue.key, lease, true));
   }
 
   contended(isSplit = false): void {
@@ -501,10 +501,10 @@ export class Group implements TicketListener {
     if (isUnanswered && !waiter.overdue) {
       waiter.overdue = true;
       (this.overdue ??= []).push(waiter);
-      waiter.moveDeadline(Math.max(waiter.answerBy, clock.now() + READING_TIME));
+      waiter.moveDeadline(Math.max(waiter.replyBy, clock.now() + READING_TIME));
       return;
     }
-    const trouble = isUnanswered ? this.noAnswer(waiter) : this.ticket?.error;
+    const trouble = isUnanswered ? this.noReply(waiter) : this.ticket?.error;
     if (trouble === undefined) events.timeout(waiter, this.holders());
     this.giveUp(waiter, trouble === undefined ? this.timeoutError(waiter) : aboutKey(this.queue.key, trouble));
   }
@@ -522,7 +522,7 @@ export class Group implements TicketListener {
 
   /**
    * Whether the client does not know yet that the key was held while the waiter waited. If a caller of this client was the
-   * holder, the client knows, even before the store answers the request that the release sends for the next waiter.
+   * holder, the client knows, even before the store replies to the request that the release sends for the next waiter.
    */
   private isUnanswered({ since }: Waiter): boolean {
     return (this.lastHeld === undefined || this.lastHeld < since) && this.ticket?.isUnanswered === true;
@@ -544,7 +544,7 @@ export class Group implements TicketListener {
     return notGranted(this.queue.key, { isSplit, isLocal, waitTimeout: this.waits ? waitTimeout : undefined });
   }
 
-  private noAnswer({ since }: Waiter): LockStoreError {
+  private noReply({ since }: Waiter): LockStoreError {
     const { clock, store } = this.parts.context;
     const { key } = this.queue;
     const waited = Math.round(clock.now() - since);

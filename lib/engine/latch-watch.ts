@@ -12,7 +12,7 @@ const PERIOD = 3_000;
 
 /** A caller that waits for a latch to open. */
 export class LatchWaiter extends PendingCall<boolean> {
-  /** How many questions had been sent when it joined. Answers to those say nothing about the latch that it waits for. */
+  /** How many requests had been sent when it joined. Replies to those say nothing about the latch that it waits for. */
   since = 0;
   /** The latch that it has seen closed. */
   latch: string | undefined;
@@ -20,16 +20,16 @@ export class LatchWaiter extends PendingCall<boolean> {
 
 /**
  * The waiters of this client for one latch. However many they are, they share one registration in the store and one
- * question: at once when a waiter joins, and then each period.
+ * request: at once when a waiter joins, and then each period.
  */
 export class LatchWatch extends StorePoll<LatchCount> {
   private readonly waiters = new Set<LatchWaiter>();
-  private questions = 0;
-  /** ms from the latest question to the next. */
+  private requests = 0;
+  /** ms from the latest request to the next. */
   private period = PERIOD;
-  /** The answer that is under way may not know of what has happened since its question. */
+  /** The reply that is under way may not know of what has happened since its request. */
   private outdated = false;
-  /** The latch that this client had seen closed when the latest question was sent. */
+  /** The latch that this client had seen closed when the latest request was sent. */
   private seenBefore: string | undefined;
 
   constructor(
@@ -44,7 +44,7 @@ export class LatchWatch extends StorePoll<LatchCount> {
   }
 
   join(waiter: LatchWaiter): void {
-    waiter.since = this.questions;
+    waiter.since = this.requests;
     this.waiters.add(waiter);
     this.ask();
   }
@@ -64,7 +64,7 @@ export class LatchWatch extends StorePoll<LatchCount> {
     }
   }
 
-  /** The time of a waiter is over. It waits until `due` for the first answer, however short its time is. */
+  /** The time of a waiter is over. It waits until `due` for the first reply, however short its time is. */
   timedOut(waiter: LatchWaiter, due: number): void {
     const { error } = this;
     const isUnanswered = waiter.latch === undefined && error === undefined;
@@ -78,12 +78,12 @@ export class LatchWatch extends StorePoll<LatchCount> {
 
   /** The store says that a latch has opened. */
   opened(latch: string): void {
-    // The answer that is under way may be older than the message.
+    // The reply that is under way may be older than the message.
     if (this.isAsking) this.outdated = true;
     for (const waiter of [...this.waiters]) if (waiter.latch === latch) this.finish(waiter, true);
   }
 
-  /** Asks the store now, or as soon as it has answered the question that is under way. */
+  /** Asks the store now, or as soon as it has replied to the request that is under way. */
   override ask(): void {
     if (this.isAsking) {
       this.outdated = true;
@@ -95,7 +95,7 @@ export class LatchWatch extends StorePoll<LatchCount> {
 
   protected override send(): Promise<LatchCount> {
     const { random, limits } = this.context;
-    this.questions += 1;
+    this.requests += 1;
     this.outdated = false;
     this.period = Math.ceil(PERIOD * (1 + random() / 3));
     this.seenBefore = this.seen.of(this.key);
@@ -104,12 +104,12 @@ export class LatchWatch extends StorePoll<LatchCount> {
     return this.store.count(this.key, Math.ceil(2 * this.period + limits.commandTimeout), [...seen] as string[]);
   }
 
-  protected override answered(answer: LatchCount, sent: number): void {
-    const { left, latch, opened } = answer;
-    const isLost = this.seen.isLost(this.key, this.seenBefore, answer);
-    this.seen.answered(this.key, answer, sent);
+  protected override replied(reply: LatchCount, sent: number): void {
+    const { left, latch, opened } = reply;
+    const isLost = this.seen.isLost(this.key, this.seenBefore, reply);
+    this.seen.replied(this.key, reply, sent);
     for (const waiter of [...this.waiters]) {
-      if (waiter.since >= this.questions) continue;
+      if (waiter.since >= this.requests) continue;
       if (waiter.latch === undefined) {
         if (isLost) this.refuse(waiter);
         else if (left === 0) this.finish(waiter, true);
@@ -150,7 +150,7 @@ export function lost(key: string): LatchLostError {
   );
 }
 
-/** The store has not answered in time. */
+/** The store has not replied in time. */
 export function unanswered(key: string): LockStoreError {
   return new LockStoreError(`Redis has not answered yet whether the latch '${key}' is open`, { key, transient: true });
 }

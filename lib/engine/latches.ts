@@ -5,7 +5,7 @@ import type { EngineContext } from './engine-context.js';
 import type { ReplicaTerms } from './hold.js';
 import { LatchWaiter, LatchWatch, lost, unanswered } from './latch-watch.js';
 import { SeenLatches } from './seen-latches.js';
-import { answerDue, type WaitTerms } from './waiter.js';
+import { replyDue, type WaitTerms } from './waiter.js';
 
 /** The count-down latches of a client: counts them down, and waits for them. */
 export class Latches {
@@ -69,7 +69,7 @@ export class Latches {
     if (signal !== undefined) waiter.listenTo(signal, () => waiter.refused(signal.reason));
     waiter.keepAlive();
     const since = this.context.clock.now();
-    const due = answerDue(since, waitTimeout, this.context.limits.commandTimeout);
+    const due = replyDue(since, waitTimeout, this.context.limits.commandTimeout);
     if (waitTimeout === 0) return this.look(key, waiter, due);
     const watch = this.watchOf(key);
     waiter.endBy(since + waitTimeout, () => watch.timedOut(waiter, due));
@@ -99,7 +99,7 @@ export class Latches {
 
   /** Asks once. */
   private look(key: string, waiter: LatchWaiter, due: number): Promise<boolean> {
-    waiter.endByAnswer(due, () => waiter.refused(unanswered(key)));
+    waiter.endByReply(due, () => waiter.refused(unanswered(key)));
     this.isOpen(key).then(
       (open) => waiter.served(open),
       (error: unknown) => waiter.refused(error),
@@ -110,11 +110,11 @@ export class Latches {
   private async isOpen(key: string): Promise<boolean> {
     this.admission.assertReachable(key);
     const [seen, sent] = [this.seen.of(key), this.context.clock.now()];
-    const answer = await this.store.count(key, 0, seen === undefined ? [] : [seen]);
-    const isLost = this.seen.isLost(key, seen, answer);
-    this.seen.answered(key, answer, sent);
+    const reply = await this.store.count(key, 0, seen === undefined ? [] : [seen]);
+    const isLost = this.seen.isLost(key, seen, reply);
+    this.seen.replied(key, reply, sent);
     if (isLost) throw lost(key);
-    return answer.left === 0;
+    return reply.left === 0;
   }
 
   private async replicated(key: string, id: string, { min, timeout }: ReplicaTerms, done: string): Promise<void> {

@@ -3,7 +3,7 @@ import { LockStoreError } from '../errors/index.js';
 import type { EngineContext } from './engine-context.js';
 import type { Hold, ReplicaTerms } from './hold.js';
 import type { HoldReleases } from './hold-releases.js';
-import { answerTime, awaitAnswers, type WaitTerms } from './waiter.js';
+import { replyTime, awaitReplies, type WaitTerms } from './waiter.js';
 import type { Watchdog } from './watchdog.js';
 
 /** What a holder asks the store about its hold: how much of the lease is left, and which replicas have it. */
@@ -40,26 +40,26 @@ export class LeaseOperations {
     identity.cover(clock.now(), lease);
     // The store may keep the grant for longer now than a later caller wants.
     grant.close();
-    const question = grant.lease.ask(clock.now(), store.epoch, lease);
+    const request = grant.lease.ask(clock.now(), store.epoch, lease);
     const [left] = await store.renew([{ key, id: grant.id, lease }]);
     if (left instanceof Error) throw left;
     if (left === 'not-held') this.watchdog.notHeld(grant);
     else if (hold.isHeld) {
-      hold.extended(question);
-      this.watchdog.answered(grant, question, left!);
+      hold.extended(request);
+      this.watchdog.replied(grant, request, left!);
     }
     hold.assertHeld();
   }
 
   /**
    * Waits until the replicas that a call asks for have its new holds, and releases the holds otherwise. The call began at
-   * `since`. The wait takes `timeout` of `replicas` and the time for an answer, however late the holds were granted.
+   * `since`. The wait takes `timeout` of `replicas` and the time for a reply, however late the holds were granted.
    * @throws LockStoreError if too few replicas have a hold in time; LockLostError; the reason of the caller's signal
    */
   async confirm(holds: readonly Hold[], since: number, { waitTimeout, signal }: WaitTerms): Promise<void> {
     const { clock, limits } = this.context;
     const timeout = Math.max(0, ...holds.map(({ terms }) => terms.replicas?.timeout ?? 0));
-    const at = Math.min(clock.now(), since + waitTimeout) + timeout + answerTime(limits.commandTimeout);
+    const at = Math.min(clock.now(), since + waitTimeout) + timeout + replyTime(limits.commandTimeout);
     try {
       await Promise.all(holds.map((hold) => this.awaitReplicas(hold, { at, signal })));
       // One may have been lost while the replicas confirmed another one.
@@ -68,8 +68,8 @@ export class LeaseOperations {
       // The caller has done nothing under these holds, so the keys need not stay taken.
       for (const hold of holds) hold.keepFor(0);
       const released = Promise.allSettled(holds.map((hold) => this.releases.release(hold)));
-      // On a dead connection the answer takes a whole `commandTimeout`.
-      await awaitAnswers(this.context, released, at);
+      // On a dead connection the reply takes a whole `commandTimeout`.
+      await awaitReplies(this.context, released, at);
       throw error;
     }
   }
@@ -79,34 +79,34 @@ export class LeaseOperations {
    * @throws LockStoreError if too few have it in time, or Redis does not answer by `limit`; LockLostError; the reason of the
    * signal of `limit`
    */
-  private async awaitReplicas(hold: Hold, limit: Omit<WaitLimit, 'isAnswer'>): Promise<void> {
+  private async awaitReplicas(hold: Hold, limit: Omit<WaitLimit, 'isReply'>): Promise<void> {
     if (hold.terms.replicas === undefined) return;
     const { min, timeout } = hold.terms.replicas;
     const { store, timers } = this.context;
     const { key, grant } = hold;
-    const answer = store.replicate({ key, id: grant.id, min, timeout });
-    if (!(await settledBy(timers, { ...limit, isAnswer: true }, answer))) {
+    const confirmed = store.replicate({ key, id: grant.id, min, timeout });
+    if (!(await settledBy(timers, { ...limit, isReply: true }, confirmed))) {
       limit.signal?.throwIfAborted();
       const message = `Redis has not answered in time how many replicas have '${key}', so it was released`;
       throw new LockStoreError(message, { key, transient: true });
     }
-    const replicas = await answer;
+    const replicas = await confirmed;
     hold.assertHeld();
     if (replicas >= min) return;
     const message = `${replicas} of at least ${min} replicas had '${key}' after ${timeout} ms, so it was released`;
     throw new LockStoreError(message, { key, transient: true });
   }
 
-  /** Asks once how much of the lease is left; returns whether the answer is certain. */
+  /** Asks once how much of the lease is left; returns whether the reply is certain. */
   private async look(hold: Hold): Promise<boolean> {
     hold.assertHeld();
     const { store, clock } = this.context;
     const { key, grant } = hold;
-    const question = grant.lease.ask(clock.now(), store.epoch, this.watchdog.leaseToVerify(hold));
-    const [left] = await store.renew([{ key, id: grant.id, lease: question.lease }]);
+    const request = grant.lease.ask(clock.now(), store.epoch, this.watchdog.leaseToVerify(hold));
+    const [left] = await store.renew([{ key, id: grant.id, lease: request.lease }]);
     if (left instanceof Error) throw left;
     if (left === 'not-held') this.watchdog.notHeld(grant);
-    else return !this.watchdog.answered(grant, question, left ?? 0);
+    else return !this.watchdog.replied(grant, request, left ?? 0);
     return true;
   }
 

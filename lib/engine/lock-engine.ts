@@ -159,14 +159,14 @@ export class LockEngine {
     return { ...stored, holds: stored.holds.flatMap((hold) => this.grants.get(hold.id)?.describe(hold) ?? [hold]) };
   }
 
-  /** Answers questions about the holds of a key, if possible without reading all of them. */
+  /** Tells what is asked about the holds of a key, if possible without reading all of them. */
   async survey(request: HoldSurveyRequest): Promise<HoldSurvey> {
     const { store } = this.context;
     this.admission.assertReachable(request.key);
     this.releases.send(request.key);
-    const answers = async (): Promise<HoldSurvey> =>
+    const read = async (): Promise<HoldSurvey> =>
       (await store.survey?.(request)) ?? surveyOf(await store.inspect(request.key, 1), request);
-    return this.admission.explained(answers());
+    return this.admission.explained(read());
   }
 
   /** @throws LockStoreError; LockConfigError if the store cannot list */
@@ -253,7 +253,7 @@ export class LockEngine {
   }
 }
 
-/** Finds the answers in all holds of a key. */
+/** Tells it from all holds of a key. */
 function surveyOf({ holds, limit }: StoredLock, { kind, owner }: HoldSurveyRequest): HoldSurvey {
   let [ttl, units, isOwned, hasOthers] = [-2, 0, false, false];
   for (const hold of holds) {

@@ -33,8 +33,8 @@ export class Orphans {
   }
 
   /**
-   * The same for ids that an answer names as holders. The answer may be older than a release that is under way. Resolves
-   * when all these releases are answered; `undefined`: this client releases none of the holders.
+   * The same for ids that a reply names as holders. The reply may be older than a release that is under way. Resolves
+   * when all these releases have their replies; `undefined`: this client releases none of the holders.
    */
   releaseHolders(key: string, holders: readonly string[]): Promise<unknown> | undefined {
     // Another client holds the key. So no grant to this one is valid, for example after its data was deleted.

@@ -30,7 +30,7 @@ export const permitsFixed = (lacks: LockStore['lacks']): LockConfigError =>
   );
 
 /** The error of a call whose grant arrived when its lease may have been over. */
-export const answeredTooLate = (key: string, lease: number, transient = false): LockStoreError =>
+export const repliedTooLate = (key: string, lease: number, transient = false): LockStoreError =>
   new LockStoreError(`Redis answered after the lease of '${key}' (${lease} ms) had ended`, {
     key,
     transient,

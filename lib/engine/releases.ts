@@ -19,9 +19,9 @@ export interface PermitGrant {
   readonly isHeld: boolean;
 }
 
-/** Sends releases to the store, repeats failed ones, and finds releases that are not answered yet. */
+/** Sends releases to the store, repeats failed ones, and finds releases without a reply. */
 export class Releases {
-  /** Releases that are not answered yet: those of holds by the id of the acquisition, others by themselves. */
+  /** Releases without a reply: those of holds by the id of the acquisition, others by themselves. */
   private readonly pending = new TransientMap<string | ReleaseRequest, Promise<ReleaseReply>>();
   /** Grants whose command has failed. One retry says all, since a command says how many permits are left when it is sent. */
   private readonly keeping = new Set<PermitGrant>();
@@ -33,14 +33,14 @@ export class Releases {
 
   /**
    * Sends a release. A transient failure is retried until `until`, but the promise rejects with the first failure. `name`: the id
-   * of the hold, under which `ofHold` finds its release until it is answered.
+   * of the hold, under which `ofHold` finds its release until the reply.
    */
   send(request: ReleaseRequest, until: number, name: string | ReleaseRequest = request): Promise<ReleaseReply> {
     const { clock, store } = this.context;
     const keepUntil = clock.now() + request.keep;
-    const answer = store.release(request);
-    this.pending.set(name, answer);
-    answer.then(
+    const reply = store.release(request);
+    this.pending.set(name, reply);
+    reply.then(
       () => this.pending.delete(name),
       (error: LockStoreError) => {
         this.pending.delete(name);
@@ -57,17 +57,17 @@ export class Releases {
         });
       },
     );
-    return answer;
+    return reply;
   }
 
-  /** The release of the hold with this id, if it is not answered yet. */
+  /** The release of the hold with this id, if it has no reply yet. */
   ofHold(id: string): Promise<ReleaseReply> | undefined {
     return this.pending.get(id);
   }
 
   /**
    * Releases what an acquisition has in the store, a hold or a place in the queue, in the background. `tombstone`: for how
-   * many ms the store refuses the acquisition if its question arrives later. `until`: until when the store may keep it, if
+   * many ms the store refuses the acquisition if its request arrives later. `until`: until when the store may keep it, if
    * that may be longer than two `commandTimeout`s.
    */
   leave(key: string, id: string, tombstone: number, until?: number): void {
@@ -82,7 +82,7 @@ export class Releases {
     return this.sendInBackground(this.failed.get(id)?.() ?? { key, id, tombstoneFor: 0, keep: 0, next: undefined });
   }
 
-  /** Sends a release whose answer no caller needs. The promise resolves with the first answer or failure. */
+  /** Sends a release whose reply no caller needs. The promise resolves with the first reply or failure. */
   sendInBackground(request: ReleaseRequest, until = -Infinity): Promise<unknown> {
     const { clock, limits } = this.context;
     return this.send(request, Math.max(until, clock.now() + 2 * limits.commandTimeout)).catch(() => undefined);
@@ -111,7 +111,7 @@ export class Releases {
   }
 
   /**
-   * ms for the tombstone of an acquisition that was first asked for in `epoch` (see `Grant`). After a reconnect a question
+   * ms for the tombstone of an acquisition that was first asked for in `epoch` (see `Grant`). After a reconnect a request
    * from before may still run, behind the release.
    */
   tombstoneFor(epoch: Grant['epoch']): number {
@@ -123,7 +123,7 @@ export class Releases {
     return isLockStoreError(error) && error.transient && !this.isClosing;
   }
 
-  /** Resolves when all releases are answered, or after `timeout` ms. Failures are not retried from now on. */
+  /** Resolves when all releases have their replies, or after `timeout` ms. Failures are not retried from now on. */
   async settled(timeout: number): Promise<void> {
     this.isClosing = true;
     if (this.pending.size === 0) return;

@@ -11,13 +11,13 @@ const MOST = 10_000;
 
 interface Seen {
   readonly latch: string;
-  /** When the question was sent that found it closed. */
+  /** When the request was sent that found it closed. */
   readonly at: number;
 }
 
 /**
  * The latest latch of each key that a call of this client has seen closed. With it, a caller that asks again and again gets
- * the same answer as a caller that stays: a latch that is gone has not opened, unless the store knows that it has.
+ * the same result as a caller that stays: a latch that is gone has not opened, unless the store knows that it has.
  */
 export class SeenLatches {
   private readonly latches = new Map<string, Seen>();
@@ -30,13 +30,13 @@ export class SeenLatches {
     return seen === undefined || this.isOver(seen) ? undefined : seen.latch;
   }
 
-  /** Whether `latch`, which a question named as seen closed, is gone without having opened. */
-  isLost(key: string, latch: string | undefined, answer: LatchCount): boolean {
-    return latch !== undefined && latch !== answer.latch && !answer.opened.includes(latch) && this.of(key) === latch;
+  /** Whether `latch`, which a request named as seen closed, is gone without having opened. */
+  isLost(key: string, latch: string | undefined, reply: LatchCount): boolean {
+    return latch !== undefined && latch !== reply.latch && !reply.opened.includes(latch) && this.of(key) === latch;
   }
 
-  /** The answer to a question of `sent`. */
-  answered(key: string, { latch, opened }: LatchCount, sent: number): void {
+  /** The reply to a request of `sent`. */
+  replied(key: string, { latch, opened }: LatchCount, sent: number): void {
     for (const name of opened) this.opened(key, name);
     if (latch !== '') this.closed(key, latch, sent);
   }

@@ -5,21 +5,21 @@ import type { EngineContext } from './engine-context.js';
 /** After a failure the store is asked again after this many ms, and up to twice as many. */
 const RETRY = 50;
 
-/** What limits the questions of very many polls together, see `Tickets`. */
-export interface QuestionBudget {
-  /** By how many times later a question is asked again after a failure. */
+/** What limits the requests of very many polls together, see `Tickets`. */
+export interface RequestBudget {
+  /** By how many times later a request is repeated after a failure. */
   readonly patience: number;
-  /** A question is under way. */
+  /** A request is under way. */
   sent(): void;
-  /** A question was answered at `now`, or has failed (`undefined`), also behind `stop`. */
+  /** A reply has come at `now`, or the request has failed (`undefined`), also behind `stop`. */
   settled(now: number | undefined): void;
 }
 
-/** A question that the store is asked again and again: when it is due, and after a failure, for a limited time. */
+/** A request to the store that is repeated: when it is due, and after a failure, for a limited time. */
 export abstract class StorePoll<Reply> {
-  /** The failure of the latest question, if the store has not answered since. */
+  /** The failure of the latest request, if the store has not replied since. */
   error: LockStoreError | undefined;
-  /** The store's epoch at the first question; `undefined`: nothing has been sent. */
+  /** The store's epoch at the first request; `undefined`: nothing has been sent. */
   protected firstEpoch: number | undefined;
   /** It asks nothing any more. */
   protected isOver = false;
@@ -27,23 +27,23 @@ export abstract class StorePoll<Reply> {
   private next: TimerEntry | undefined;
   private failingSince: number | undefined;
   private countsFrom = 0;
-  /** While a question is to be asked again, the process keeps running: without a connection nothing else may keep it. */
+  /** While a request is to be repeated, the process keeps running: without a connection nothing else may keep it. */
   private letProcessExit: (() => void) | undefined;
 
   constructor(
     protected readonly context: EngineContext,
     /** For how many ms failures are retried; 0: not at all. */
     private readonly retriesFor: number,
-    private readonly budget?: QuestionBudget,
+    private readonly budget?: RequestBudget,
   ) {}
 
-  /** Sends the question to the store. */
+  /** Sends the request to the store. */
   protected abstract send(): Promise<Reply>;
-  /** The store has answered the question of `sent`, in `epoch`; also behind `stop`. */
-  protected abstract answered(reply: Reply, sent: number, epoch: number): void;
+  /** The store has replied to the request of `sent`, in `epoch`; also behind `stop`. */
+  protected abstract replied(reply: Reply, sent: number, epoch: number): void;
   /** The store has failed for as long as failures are retried, or in a way that does not pass. The poll has ended. */
   protected abstract failed(error: LockStoreError): void;
-  /** The store has not answered the question of `sent`. It may be sent again. */
+  /** The store has not replied to the request of `sent`. It may be sent again. */
   protected faltered?(error: LockStoreError, sent: number): void;
 
   /** It is time to ask. */
@@ -60,13 +60,13 @@ export abstract class StorePoll<Reply> {
     this.expect(unreachable === undefined ? this.send() : Promise.reject(unreachable), sent, epoch);
   }
 
-  /** The question was sent at `sent`, alone or with another command; `answer` is its answer. */
-  await(answer: Promise<Reply>, sent: number, epoch: number): void {
+  /** The request was sent at `sent`, alone or with another command; `pending`: its reply. */
+  await(pending: Promise<Reply>, sent: number, epoch: number): void {
     this.firstEpoch ??= epoch;
-    this.expect(answer, sent, epoch);
+    this.expect(pending, sent, epoch);
   }
 
-  /** Whether an answer is under way. */
+  /** Whether a reply is under way. */
   protected get isAsking(): boolean {
     return this.underWay > 0;
   }
@@ -83,27 +83,27 @@ export abstract class StorePoll<Reply> {
     if (this.next === undefined || !isScheduled(this.next) || at < this.next.at) this.askAt(at);
   }
 
-  /** Answers to questions that were sent before now do not count any more. */
+  /** Replies to requests that were sent before now do not count any more. */
   protected ignoreEarlier(): void {
     this.countsFrom = this.context.clock.now();
   }
 
-  /** Cancels the next question. */
+  /** Cancels the next request. */
   protected pause(): void {
     this.context.timers.cancel(this.next);
     this.retriesNoMore();
   }
 
-  /** Asks nothing any more. Answers that are under way are still passed on, failures are not. */
+  /** Asks nothing any more. Replies that are under way are still passed on, failures are not. */
   protected stop(): void {
     this.isOver = true;
     this.pause();
   }
 
-  private expect(answer: Promise<Reply>, sent: number, epoch: number): void {
+  private expect(pending: Promise<Reply>, sent: number, epoch: number): void {
     this.underWay += 1;
     this.budget?.sent();
-    answer.then(
+    pending.then(
       (reply) => {
         this.underWay -= 1;
         this.budget?.settled(this.context.clock.now());
@@ -113,7 +113,7 @@ export abstract class StorePoll<Reply> {
           this.error = undefined;
           this.retriesNoMore();
         }
-        this.answered(reply, sent, epoch);
+        this.replied(reply, sent, epoch);
       },
       (error: LockStoreError) => {
         this.underWay -= 1;
@@ -128,7 +128,7 @@ export abstract class StorePoll<Reply> {
     this.error = error;
     this.faltered?.(error, sent);
     const now = this.context.clock.now();
-    // Only if the next question comes within the time: on a dead connection each of them takes all of it.
+    // Only if the next request comes within the time: on a dead connection each of them takes all of it.
     const last = this.failingSince + this.retriesFor - RETRY;
     if (error.transient && now < last) {
       const soonest = RETRY * (1 + this.context.random());

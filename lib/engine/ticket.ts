@@ -25,9 +25,9 @@ const FRONT = 32;
 const ASKED_OFTEN = 10_000;
 /** At most so many times less often. A period stays shorter than `FOLLOWER_PERIOD`: it ends early if a lease ends. */
 const SLOWEST = 7;
-/** With more tickets than this, a client repeats failed questions later. */
+/** With more tickets than this, a client repeats failed requests later. */
 const RETRIED_OFTEN = 1_000;
-/** While so many questions are unanswered, no other ticket asks. */
+/** While so many requests are unanswered, no other ticket asks. */
 const MOST_UNANSWERED = 500;
 
 /** What a ticket reports to the queue for which it stands in the store. */
@@ -51,7 +51,7 @@ export interface TicketParts {
   readonly tickets: Tickets;
 }
 
-/** The clocks at an answer of 'queued'. A pushed grant is measured by them. */
+/** The clocks at a reply of 'queued'. A pushed grant is measured by them. */
 interface Reference {
   readonly sent: number;
   readonly epoch: number;
@@ -75,7 +75,7 @@ export class Ticket extends StorePoll<AcquireReply> implements Linked<Ticket> {
   follows = false;
   private askedAsFollower = false;
   private reference: Reference | undefined;
-  /** A push that arrived before the answer by which it can be measured. */
+  /** A push that arrived before the reply by which it can be measured. */
   private early: PushedGrant | undefined;
   private isContended = false;
   /** Ids of holders in the latest reply. */
@@ -95,7 +95,7 @@ export class Ticket extends StorePoll<AcquireReply> implements Linked<Ticket> {
     this.id = context.identity.nextId(terms);
   }
 
-  /** Whether the store has not answered at all. The ticket may not even have been sent. */
+  /** Whether the store has not replied at all. The ticket may not even have been sent. */
   get isUnanswered(): boolean {
     return this.error === undefined && this.reference === undefined && (this.isAsking || this.isNew);
   }
@@ -109,7 +109,7 @@ export class Ticket extends StorePoll<AcquireReply> implements Linked<Ticket> {
 
   /** Asks as often as a ticket that is alone, once. */
   askSoon(): void {
-    // A reply that is under way sets the time of the next question.
+    // A reply that is under way sets the time of the next request.
     if (!this.isAsking && !this.isNew) this.retryAfter(this.period);
   }
 
@@ -138,7 +138,7 @@ export class Ticket extends StorePoll<AcquireReply> implements Linked<Ticket> {
     this.stop();
     if (this.isNew) return;
     const { store, limits, clock } = this.context;
-    // A refusal is an answer. A tombstone is only for questions that may still be executed, or again after a reconnect.
+    // A refusal is a reply. A tombstone is only for requests that may still be executed, or again after a reconnect.
     const isResent = this.firstEpoch !== store.epoch;
     const isUnanswered = isResent || this.isAsking || this.error?.transient === true;
     const tombstone = isUnanswered ? 2 * limits.commandTimeout : 0;
@@ -152,14 +152,14 @@ export class Ticket extends StorePoll<AcquireReply> implements Linked<Ticket> {
     const now = clock.now();
     const { reference } = this;
     if (reference !== undefined && reference.epoch === store.epoch && grant.token > reference.lastToken) {
-      // Counted from the sending of the question that the server answered at `reference.time`, never from an arrival.
+      // Counted from the sending of the request that the server replied to at `reference.time`, never from an arrival.
       const from = Math.min(elapsedSince(reference.sent, grant.time - reference.time), now);
       if (validUntil(from, grant.lease) - now > grant.lease / 2) {
         this.granted(grant, from, reference.epoch);
         return;
       }
     }
-    // The answer that is under way may be the reference of this push, or the grant itself.
+    // The reply that is under way may be the reference of this push, or the grant itself.
     if (this.isAsking && this.early === undefined) this.early = grant;
     else this.ask();
   }
@@ -169,7 +169,7 @@ export class Ticket extends StorePoll<AcquireReply> implements Linked<Ticket> {
     this.yields = true;
   }
 
-  /** A grant of which this ticket does not know yet was ended by force. An answer under way may be that grant. */
+  /** A grant of which this ticket does not know yet was ended by force. A reply under way may be that grant. */
   revoked(): void {
     if (this.isOver) return;
     this.ignoreEarlier();
@@ -188,9 +188,9 @@ export class Ticket extends StorePoll<AcquireReply> implements Linked<Ticket> {
     return trouble === undefined ? this.context.store.acquire(this.request()) : Promise.reject(trouble);
   }
 
-  protected override answered(reply: AcquireReply, sent: number, epoch: number): void {
+  protected override replied(reply: AcquireReply, sent: number, epoch: number): void {
     if (this.isOver) {
-      // The store may have executed the question behind the leave or the release.
+      // The store may have executed the request behind the leave or the release.
       if (reply.outcome === 'held' || reply.outcome === 'queued') this.parts.orphans.release(this.key, [this.id]);
       return;
     }
@@ -216,8 +216,8 @@ export class Ticket extends StorePoll<AcquireReply> implements Linked<Ticket> {
     const released = this.parts.orphans.releaseHolders(this.key, reply.holders);
     if (!this.places.waits && released !== undefined) {
       // What keeps this one try from the key is a release of this client that the store had not executed yet.
-      const answer = released.then(() => (this.isOver ? reply : this.send()));
-      this.await(answer, this.context.clock.now(), this.context.store.epoch);
+      const again = released.then(() => (this.isOver ? reply : this.send()));
+      this.await(again, this.context.clock.now(), this.context.store.epoch);
       return;
     }
     const wasContended = this.isContended;
@@ -248,7 +248,7 @@ export class Ticket extends StorePoll<AcquireReply> implements Linked<Ticket> {
   private granted(grant: HeldReply | PushedGrant, from: number, restsOn: number): void {
     this.stop();
     const { token, lease, batchSize } = grant;
-    // A question that is under way makes a pushed grant a full lease.
+    // A request that is under way makes a pushed grant a full lease.
     const longest = this.isAsking ? Math.max(lease, this.terms.lease) : lease;
     const epoch = this.isAsking ? undefined : (this.firstEpoch ?? restsOn);
     // If a fair request waits behind it, the grant is for one waiter.
@@ -274,10 +274,10 @@ export class Ticket extends StorePoll<AcquireReply> implements Linked<Ticket> {
  *   often and the others seldom (`TicketLine`). 10,000 waiters send at most 300 requests a second.
  * - Very many keys: with more than 10,000 tickets, each asks less often (`slowness`). 100,000 keys send at most 4,000
  *   requests a second.
- * - At most 500 requests are unanswered (`askInTurn`). The others follow as answers arrive, new tickets first: a new request
+ * - At most 500 requests are unanswered (`askInTurn`). The others follow as replies arrive, new tickets first: a new request
  *   is not behind the repetitions. Requests that wait in Redis behind very many others would fail after `commandTimeout`.
  * - A failed request is repeated (`StorePoll`), later if there are more than 1,000 tickets (`patience`). If the store has
- *   answered nothing since, all tickets ask soon (`doubt`): waiters learn of a failure as early as if there were few of them.
+ *   replied to nothing since, all tickets ask soon (`doubt`): waiters learn of a failure as early as if there were few of them.
  */
 export class Tickets implements IdTable {
   /** Ids of acquisitions that were sent together, for several keys in one step. */
@@ -286,9 +286,9 @@ export class Tickets implements IdTable {
   /** Tickets with places of their own, by key. */
   private readonly lines = new TransientMap<string, TicketLine>();
   private unanswered = 0;
-  private answeredAt = -Infinity;
+  private repliedAt = -Infinity;
   private doubtsUntil = -Infinity;
-  /** Why the store has not answered the latest question that has failed, unless it has answered another one since. */
+  /** Why the latest request that has failed has no reply, unless the store has replied to another one since. */
   private silence: LockStoreError | undefined;
   /** Tickets that have to ask, each once: new tickets go before tickets that have asked before. */
   private readonly fresh = new Backlog();
@@ -299,7 +299,7 @@ export class Tickets implements IdTable {
 
   constructor({ mayKeepPlaces, isPartitioned }: Pick<LockStore, 'mayKeepPlaces' | 'isPartitioned'>, front = FRONT) {
     this.front = mayKeepPlaces === true ? Infinity : front;
-    // The questions to a master that does not answer must not keep those to others.
+    // The requests to a master that does not reply must not keep those to others.
     this.mostUnanswered = isPartitioned === true ? Infinity : MOST_UNANSWERED;
     this.askedOften = mayKeepPlaces === true || isPartitioned === true ? Infinity : ASKED_OFTEN;
   }
@@ -335,17 +335,17 @@ export class Tickets implements IdTable {
     return Math.min(Math.max(1, this.byId.size / this.askedOften), SLOWEST);
   }
 
-  /** By how many times later than that of a single ticket each failed question is repeated. */
+  /** By how many times later than that of a single ticket each failed request is repeated. */
   get patience(): number {
     return Math.max(1, this.byId.size / RETRIED_OFTEN);
   }
 
-  /** Why a question is of no use now: very many are unanswered, and the store answers none. */
+  /** Why a request is of no use now: very many are unanswered, and the store replies to none. */
   get trouble(): LockStoreError | undefined {
     return this.unanswered < this.mostUnanswered ? undefined : this.silence;
   }
 
-  /** Has a ticket ask, behind the tickets of its kind before it: now, unless very many questions are unanswered. */
+  /** Has a ticket ask, behind the tickets of its kind before it: now, unless very many requests are unanswered. */
   askInTurn(ticket: Ticket): void {
     const isFirst = this.fresh.size === 0 && (this.repeated.size === 0 || ticket.isNew);
     if ((isFirst && this.unanswered < this.mostUnanswered) || this.trouble !== undefined) ticket.ask();
@@ -360,27 +360,27 @@ export class Tickets implements IdTable {
     );
   }
 
-  /** A question is under way. */
+  /** A request is under way. */
   sent(): void {
     this.unanswered += 1;
   }
 
-  /** A question was answered at `now`, or has failed (`undefined`). */
+  /** A reply has come at `now`, or the request has failed (`undefined`). */
   settled(now: number | undefined): void {
     this.unanswered -= 1;
     if (now !== undefined) {
-      this.answeredAt = now;
+      this.repliedAt = now;
       this.silence = undefined;
     }
     if (this.fresh.size + this.repeated.size === 0) return;
     if (now !== undefined) this.askNextFew();
-    // If the store refuses at once, very many questions would fail without a break for the event loop.
+    // If the store refuses at once, very many requests would fail without a break for the event loop.
     else setImmediate(() => this.askNextFew());
   }
 
-  /** A question of `sent` has failed. If the store has answered nothing since, all tickets ask soon, once within `period` ms. */
+  /** A request of `sent` has failed. If the store has replied to nothing since, all tickets ask soon, once within `period` ms. */
   doubt(error: LockStoreError, now: number, sent: number, period: number): void {
-    if (this.byId.size <= RETRIED_OFTEN || this.answeredAt >= sent) return;
+    if (this.byId.size <= RETRIED_OFTEN || this.repliedAt >= sent) return;
     this.silence = error;
     if (now < this.doubtsUntil) return;
     this.doubtsUntil = now + period;
@@ -440,7 +440,7 @@ export class TicketLine {
     next.askSoon();
   }
 
-  /** A question has failed. The tickets behind the front ask as well, once within `period` ms: they may fail, too. */
+  /** A request has failed. The tickets behind the front ask as well, once within `period` ms: they may fail, too. */
   doubt(now: number, period: number): void {
     if (now < this.doubtsUntil) return;
     this.doubtsUntil = now + period;

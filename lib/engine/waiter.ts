@@ -5,63 +5,63 @@ import type { TimerEntry } from '../common/timer-queue.js';
 import type { EngineContext } from './engine-context.js';
 import type { Hold, HoldTerms } from './hold.js';
 
-/** However short a wait is, the store gets so many ms for its first answer, or `commandTimeout` if that is shorter. */
-const FIRST_ANSWER = 250;
-/** A caller that waits gets its answer so many ms after its deadline at the latest. */
+/** However short a wait is, the store gets so many ms for its first reply, or `commandTimeout` if that is shorter. */
+const FIRST_REPLY = 250;
+/** A caller that waits gets its reply so many ms after its deadline at the latest. */
 const AFTER_DEADLINE = 290;
 
 /**
- * Until when a call that began at `since` is answered: its deadline, or the time for the first answer. A store that needs
- * longer says so (`LockStore.answerTime`): one try gets that time, and a wait only as far as it ends soon after its deadline.
+ * Until when a call that began at `since` has its reply: its deadline, or the time for the first reply. A store that needs
+ * longer says so (`LockStore.replyTime`): one try gets that time, and a wait only as far as it ends soon after its deadline.
  */
-export function answerDue(since: number, waitTimeout: number, commandTimeout: number, needed = 0): number {
+export function replyDue(since: number, waitTimeout: number, commandTimeout: number, needed = 0): number {
   const longest = waitTimeout === 0 ? needed : Math.min(needed, waitTimeout + AFTER_DEADLINE);
-  return since + Math.max(waitTimeout, answerTime(commandTimeout, longest));
+  return since + Math.max(waitTimeout, replyTime(commandTimeout, longest));
 }
 
 /**
- * Until when the next question of a call with several keys is answered, if the store is asked for one key after another.
+ * Until when the next request of a call with several keys has its reply, if the store is asked for one key after another.
  * Each key that it grants gives it the time for the next one, as far as the whole call may take.
  */
-export function nextAnswerDue(
-  { since, now, answerBy }: { readonly since: number; readonly now: number; readonly answerBy: number },
+export function nextReplyDue(
+  { since, now, replyBy }: { readonly since: number; readonly now: number; readonly replyBy: number },
   waitTimeout: number,
   needed = 0,
 ): number {
-  return Math.max(answerBy, Math.min(now + needed, since + waitTimeout + AFTER_DEADLINE));
+  return Math.max(replyBy, Math.min(now + needed, since + waitTimeout + AFTER_DEADLINE));
 }
 
-/** For how many ms an answer of the store is awaited at least, however short the caller's time is. */
-export function answerTime(commandTimeout: number, needed = 0): number {
-  return Math.min(commandTimeout, Math.max(FIRST_ANSWER, needed));
+/** For how many ms a reply of the store is awaited at least, however short the caller's time is. */
+export function replyTime(commandTimeout: number, needed = 0): number {
+  return Math.min(commandTimeout, Math.max(FIRST_REPLY, needed));
 }
 
 /**
- * Waits for answers to releases, no longer than a call may take behind its deadline, and at most until `by`. They continue
+ * Waits for replies to releases, no longer than a call may take behind its deadline, and at most until `by`. They continue
  * without it.
  */
-export async function awaitAnswers(
+export async function awaitReplies(
   { timers, clock, limits }: Pick<EngineContext, 'timers' | 'clock' | 'limits'>,
-  answers: Promise<unknown>,
+  replies: Promise<unknown>,
   by = Infinity,
 ): Promise<void> {
-  const at = Math.min(by, clock.now() + answerTime(limits.commandTimeout));
-  await settledBy(timers, { at, isAnswer: true }, answers);
+  const at = Math.min(by, clock.now() + replyTime(limits.commandTimeout));
+  await settledBy(timers, { at, isReply: true }, replies);
 }
 
 /** How a caller waits. */
 export interface WaitTerms {
   /** ms; 0: one try; `Infinity`: without limit. */
   readonly waitTimeout: number;
-  /** Until when the store may answer. Default: `answerDue` of this wait. */
-  readonly answerBy?: number;
+  /** Until when the store may reply. Default: `replyDue` of this wait. */
+  readonly replyBy?: number;
   readonly signal: AbortSignal | undefined;
 }
 
 /** A call that waits for a result: its promise, its deadline and its signal. */
 export class PendingCall<Result> {
   readonly promise: Promise<Result>;
-  /** The deadline is over, and the call ends with the first answer of the store. */
+  /** The deadline is over, and the call ends with the first reply of the store. */
   overdue = false;
   private resolve!: (result: Result) => void;
   private reject!: (reason: unknown) => void;
@@ -87,8 +87,8 @@ export class PendingCall<Result> {
     if (!this.isOver) this.deadline = this.context.timers.add(at, onDeadline);
   }
 
-  /** Like `endBy`, for a call that only waits for an answer. */
-  endByAnswer(at: number, onDeadline: () => void): void {
+  /** Like `endBy`, for a call that only waits for a reply. */
+  endByReply(at: number, onDeadline: () => void): void {
     this.deadline = this.context.timers.addLimit(at, onDeadline);
   }
 
@@ -129,8 +129,8 @@ export class Waiter extends PendingCall<Hold> implements Linked<Waiter> {
   behind: Waiter | undefined;
   /** Whether it has been reported that another holder keeps it from the key. */
   isContended = false;
-  /** Until when the store may answer. */
-  answerBy = Infinity;
+  /** Until when the store may reply. */
+  replyBy = Infinity;
 
   constructor(
     context: Pick<EngineContext, 'clock' | 'timers'>,

@@ -3,7 +3,7 @@ import { isLockStoreError } from '../errors/index.js';
 import type { RenewReply } from '../store/lock-store.js';
 import type { ClientGrant, Hold } from './hold.js';
 import type { EngineContext } from './engine-context.js';
-import type { Question } from './lease-view.js';
+import type { LeaseRequest } from './lease-view.js';
 import type { Releases } from './releases.js';
 
 /** Renewals are due on a grid of about this part of the time that they have, so that they are sent together. */
@@ -31,7 +31,7 @@ interface Wish {
 /** A grant that is renewed, for the longest of the leases that its holds ask for. */
 interface Renewal {
   readonly grant: ClientGrant;
-  readonly question: Question;
+  readonly request: LeaseRequest;
   /** The holds for which this is a renewal, and the lease of each. */
   readonly counted: ReadonlyArray<{ readonly hold: Hold; readonly lease: number }>;
 }
@@ -43,8 +43,8 @@ const LOOK: Wish = { lease: 0, counts: false };
  * A hold is removed before its release is sent, so no renewal follows the release.
  */
 export class Watchdog {
-  /** The grants that the store is being asked about, and the question; `undefined`: it is about to be sent. */
-  private readonly asked = new Map<ClientGrant, Question | undefined>();
+  /** The grants that the store is being asked about, and the request about each; `undefined`: it is about to be sent. */
+  private readonly asked = new Map<ClientGrant, LeaseRequest | undefined>();
   private readonly warnings: RepeatedWarnings;
   private worst = { late: 0, at: -Infinity };
   /** The grants to ask about, and the holds whose turn it is; the others are asked about early. */
@@ -112,27 +112,27 @@ export class Watchdog {
   }
 
   /**
-   * Takes the store's answer about a grant: `left` ms are left. Returns whether to ask again at once: if the answer was too
+   * Takes the store's reply about a grant: `left` ms are left. Returns whether to ask again at once: if the reply was too
    * slow to tell, and for the rest if the store has less than a holder was promised.
    */
-  answered(grant: ClientGrant, question: Question, left: number): boolean {
+  replied(grant: ClientGrant, request: LeaseRequest, left: number): boolean {
     const wasUnclear = grant.lease.isUnclear;
-    const verdict = grant.answered(question, left);
+    const verdict = grant.replied(request, left);
     const holds = grant.holds.filter(({ isHeld }) => isHeld);
     if (verdict === 'unclear' && wasUnclear) {
       for (const hold of holds) this.retry(hold);
       return false;
     }
-    // Even if the answer is ignored: the answer that has overtaken it may lack the extension.
+    // Even if the reply is ignored: the reply that has overtaken it may lack the extension.
     for (const hold of holds) this.reschedule(hold);
-    const lacks = (hold: Hold): boolean => !hold.isAbandoned && hold.missingLease > question.lease;
+    const lacks = (hold: Hold): boolean => !hold.isAbandoned && hold.missingLease > request.lease;
     return holds.length > 0 && (verdict === 'unclear' || (verdict === 'lowered' && holds.some(lacks)));
   }
 
   /** The store does not know a grant. */
   notHeld(grant: ClientGrant): void {
     const { key, id, epoch, capacity } = grant;
-    // After a release the answer says nothing.
+    // After a release the reply says nothing.
     if (!grant.holds.some(({ state }) => state === 'held')) return;
     grant.lose('unknown');
     // So that waiters do not wait for a lease that may still stand somewhere. The last of several holds leaves with its loss.
@@ -156,9 +156,9 @@ export class Watchdog {
   private enqueue(grant: ClientGrant, hold?: Hold): void {
     const isWaiting = this.due.has(grant);
     if (!isWaiting && this.asked.has(grant)) {
-      const question = this.asked.get(grant);
-      // A question from before a reconnect may stay unanswered for long, or be answered by a server that is gone.
-      if (question === undefined || question.epoch === this.context.store.epoch) return;
+      const request = this.asked.get(grant);
+      // A request from before a reconnect may stay unanswered for long, or get the reply of a server that is gone.
+      if (request === undefined || request.epoch === this.context.store.epoch) return;
     }
     this.asked.set(grant, undefined);
     const turns = this.due.get(grant);
@@ -190,28 +190,28 @@ export class Watchdog {
       return undefined;
     }
     const lease = wishes.reduce((longest, wish) => Math.max(longest, wish.lease), 0);
-    const question = grant.lease.ask(this.context.clock.now(), this.context.store.epoch, lease);
-    this.asked.set(grant, question);
-    return { grant, question, counted: wishes.filter(({ counts }) => counts) };
+    const request = grant.lease.ask(this.context.clock.now(), this.context.store.epoch, lease);
+    this.asked.set(grant, request);
+    return { grant, request, counted: wishes.filter(({ counts }) => counts) };
   }
 
   private async renew(renewals: readonly Renewal[]): Promise<void> {
     if (renewals.length === 0) return;
     // Plain data, since a store may send it on.
-    const requests = renewals.map(({ grant: { key, id }, question: { lease } }) => ({ key, id, lease }));
+    const requests = renewals.map(({ grant: { key, id }, request: { lease } }) => ({ key, id, lease }));
     const replies = await this.context.store.renew(requests);
     for (const [i, renewal] of renewals.entries()) this.renewed(renewal, replies[i]!);
   }
 
-  private renewed({ grant, question, counted }: Renewal, reply: RenewReply): void {
-    const isLatest = this.asked.get(grant) === question;
+  private renewed({ grant, request, counted }: Renewal, reply: RenewReply): void {
+    const isLatest = this.asked.get(grant) === request;
     if (isLatest) this.asked.delete(grant);
     if (reply === 'not-held') return this.notHeld(grant);
     if (typeof reply === 'number') {
       const late = counted.map(({ hold }) => this.lateness(hold));
-      const again = this.answered(grant, question, reply);
+      const again = this.replied(grant, request, reply);
       for (const [i, { hold, lease }] of counted.entries()) {
-        if (hold.isWatched && hold.isHeld) this.count(hold, { ...question, lease }, late[i]!);
+        if (hold.isWatched && hold.isHeld) this.count(hold, { ...request, lease }, late[i]!);
       }
       if (again) this.enqueue(grant);
     } else if (isLatest) {
@@ -235,7 +235,7 @@ export class Watchdog {
     if (!isKnown) this.context.logger.debug(`could not renew '${key}', will try again: ${error.message}`);
   }
 
-  /** No question about a grant is sent any more. */
+  /** No request about a grant is sent any more. */
   private forget(grant: ClientGrant): void {
     this.asked.delete(grant);
     this.due.delete(grant);
@@ -255,8 +255,8 @@ export class Watchdog {
     return late > lease * TOLERATED ? Math.round(late) : 0;
   }
 
-  private count(hold: Hold, question: Question, late: number): void {
-    hold.renewed(question);
+  private count(hold: Hold, request: LeaseRequest, late: number): void {
+    hold.renewed(request);
     this.context.identity.cover(this.context.clock.now(), hold.lastLease);
     this.reschedule(hold);
     this.context.events.renewed(hold, late);
@@ -274,14 +274,14 @@ export class Watchdog {
     return hold.missingLease > 0 || (renews && (maxRenewTimes === 0 || hold.renewals < maxRenewTimes));
   }
 
-  /** The store may have another lease than the client relies on: the answer was unclear, or the connection was lost since. */
+  /** The store may have another lease than the client relies on: the reply was unclear, or the connection was lost since. */
   private isInDoubt(hold: Hold): boolean {
     const { lease } = hold.grant;
     return lease.isUnclear || lease.isFromBefore(this.context.store.epoch);
   }
 
   /**
-   * A question that asks for no more than the holder was promised does not count as a renewal. The watchdog only looks at a
+   * A request that asks for no more than the holder was promised does not count as a renewal. The watchdog only looks at a
    * hold that may not be renewed, and, out of turn, at a hold whose renewals are counted, unless the store may have lost
    * what was promised.
    */

@@ -3,7 +3,7 @@ import { Hold } from '../engine/hold.js';
 import type { EngineContext } from '../engine/engine-context.js';
 import type { LockEngine } from '../engine/lock-engine.js';
 import { upgradeRefused } from '../engine/refusals.js';
-import { awaitAnswers } from '../engine/waiter.js';
+import { awaitReplies } from '../engine/waiter.js';
 import { isLockTimeoutError, LockKeyError } from '../errors/index.js';
 import { assertKey } from '../keys/index.js';
 import type { AcquireOptions, AdoptOptions } from '../options/acquire-options.js';
@@ -211,7 +211,7 @@ export class Acquirer {
       return lock;
     } catch (error) {
       // The scope may have ended meanwhile, so this may send a release.
-      if (again !== undefined) await awaitAnswers(this.context, again[Symbol.asyncDispose]());
+      if (again !== undefined) await awaitReplies(this.context, again[Symbol.asyncDispose]());
       throw error;
     }
   }
@@ -227,7 +227,7 @@ export class Acquirer {
   private async releaseAll(holds: readonly Hold[], lost: HeldLock): Promise<void> {
     for (const hold of holds) hold.keepFor(0);
     const released = holds.map((hold) => this.engine.releases.releaseInBackground(hold));
-    await awaitAnswers(this.context, Promise.allSettled(released));
+    await awaitReplies(this.context, Promise.allSettled(released));
     lost.assertHeld();
   }
 }

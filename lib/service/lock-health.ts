@@ -48,12 +48,12 @@ export async function readLockHealth(
   options: LockHealthOptions = {},
 ): Promise<LockHealth> {
   const { timeout = context.limits.commandTimeout } = OPTIONS.read('health', options);
-  const answer = await probe(engine, context, timeout);
+  const reply = await probe(engine, context, timeout);
   const holds = engine.grants.all();
   const { id: client, label } = context.identity;
   return {
     ...{ client, label },
-    ...answer,
+    ...reply,
     subscribed: engine.isSubscribed,
     // Not as arguments of `Math.max`: there may be more of them than a call takes.
     watchdogLag: holds.reduce((worst, hold) => Math.max(worst, engine.watchdog.lagOf(hold)), 0),
@@ -89,11 +89,11 @@ export async function readInstance(
 async function readClock({ store, timers, clock }: EngineContext, timeout: number): Promise<number | undefined> {
   const sent = Date.now();
   let ahead: number | undefined;
-  const answer = store.time?.().then(
+  const reply = store.time?.().then(
     (time) => void (ahead = time - (sent + Date.now()) / 2),
     () => undefined,
   );
-  if (answer !== undefined) await settledBy(timers, { at: clock.now() + timeout }, answer);
+  if (reply !== undefined) await settledBy(timers, { at: clock.now() + timeout }, reply);
   return ahead;
 }
 
@@ -103,13 +103,13 @@ async function probe(
   timeout: number,
 ): Promise<Pick<LockHealth, 'reachable' | 'error' | 'roundTrip'>> {
   const since = clock.now();
-  const answer = engine.inspect(PROBE);
+  const reply = engine.inspect(PROBE);
   try {
-    if (!(await settledBy(timers, { at: since + timeout }, answer))) {
+    if (!(await settledBy(timers, { at: since + timeout }, reply))) {
       const why = store.outage === undefined ? '' : `: ${store.outage.message}`;
       throw new Error(`Redis did not answer within ${timeout} ms${why}`);
     }
-    await answer;
+    await reply;
     return { reachable: true, error: undefined, roundTrip: clock.now() - since };
   } catch (error) {
     return { reachable: false, error: (error as Error).message, roundTrip: undefined };

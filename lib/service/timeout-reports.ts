@@ -15,11 +15,11 @@ import { findHold, findInScope } from './lock-scope.js';
 import { readHolder } from './read-lock-state.js';
 
 /** For so many ms after its wait, a call waits for the name of the holder. It has to end within 300 ms after its wait. */
-const ANSWER_TIME = 250;
+const REPLY_TIME = 250;
 /** For so many ms of it, a call waits for the label and the connection of the holder. Without a label, its id has to do. */
 const LABEL_TIME = 80;
-/** While so many questions are under way, no further call asks: with thousands of them all calls would end late. */
-const MOST_QUESTIONS = 200;
+/** While so many requests are under way, no further call asks: with thousands of them all calls would end late. */
+const MOST_REQUESTS = 200;
 /** For so many keys of its scope, a call asks for the waiters, and looks at so many of each. */
 const MOST_HELD = 4;
 const MOST_WAITERS = 50;
@@ -28,14 +28,14 @@ const MOST_WAITERS = 50;
 type ScopeWaiter = { readonly key: string; readonly client: string; readonly since: number };
 
 /** Some holders of a key, and whether there may be others; `undefined` if the store has failed. */
-type Answer = { readonly holders: readonly LockHolder[]; readonly hasMore: boolean } | undefined;
+type Reply = { readonly holders: readonly LockHolder[]; readonly hasMore: boolean } | undefined;
 
 /**
  * Adds the holder to the error of a call that timed out, and logs calls that Redis failed. Calls for a key that end together
- * share one question, and a call whose caller gets no error asks none.
+ * share one request, and a call whose caller gets no error asks none.
  */
 export class TimeoutReports {
-  private readonly underWay = new Map<string, Promise<Answer>>();
+  private readonly underWay = new Map<string, Promise<Reply>>();
   private readonly warnings: RepeatedWarnings;
 
   constructor(
@@ -57,7 +57,7 @@ export class TimeoutReports {
     const { key } = error;
     const own = findHold(this.engine, key, ({ terms }) => [terms.mode.kind, mode.kind].includes('exclusive'));
     const known = own === undefined ? error : waitsForItself(key);
-    throw await this.withHolder(known, key, since + waitTimeout + ANSWER_TIME, signal);
+    throw await this.withHolder(known, key, since + waitTimeout + REPLY_TIME, signal);
   }
 
   private reportFailure(
@@ -78,12 +78,12 @@ export class TimeoutReports {
     signal: AbortSignal | undefined,
   ): Promise<LockTimeoutError> {
     const { clock, timers, store } = this.context;
-    const isOneTooMany = this.underWay.size >= MOST_QUESTIONS && !this.underWay.has(key);
+    const isOneTooMany = this.underWay.size >= MOST_REQUESTS && !this.underWay.has(key);
     if (store.unreachable !== undefined || by <= clock.now() || isOneTooMany) return error;
     // Sent together: looking for a deadlock takes no further round trip.
-    const answer = Promise.all([this.ask(key), this.waitersInScope()]);
-    const isAnswered = await settledBy(timers, { at: by, isAnswer: true, ...(signal && { signal }) }, answer);
-    const [{ holders = [], hasMore = false } = {}, waiters = []] = isAnswered ? await answer : [];
+    const reply = Promise.all([this.ask(key), this.waitersInScope()]);
+    const hasReply = await settledBy(timers, { at: by, isReply: true, ...(signal && { signal }) }, reply);
+    const [{ holders = [], hasMore = false } = {}, waiters = []] = hasReply ? await reply : [];
     const [holder, ...others] = holders;
     if (holder === undefined) return error;
     const about = named(holder, others.length, hasMore) + this.deadlockOf(key, holder, waiters);
@@ -119,17 +119,17 @@ export class TimeoutReports {
     );
   }
 
-  private ask(key: string): Promise<Answer> {
-    let answer = this.underWay.get(key);
-    if (answer === undefined) {
-      answer = this.holdersOf(key).catch(() => undefined);
-      this.underWay.set(key, answer);
-      void answer.then(() => this.underWay.delete(key));
+  private ask(key: string): Promise<Reply> {
+    let reply = this.underWay.get(key);
+    if (reply === undefined) {
+      reply = this.holdersOf(key).catch(() => undefined);
+      this.underWay.set(key, reply);
+      void reply.then(() => this.underWay.delete(key));
     }
-    return answer;
+    return reply;
   }
 
-  private async holdersOf(key: string): Promise<Answer> {
+  private async holdersOf(key: string): Promise<Reply> {
     const { names } = this.context;
     const { holds, hasMore = false } = await this.engine.inspect(key, 1, 1);
     const ids = holds.slice(0, 1).map(({ id }) => id);

@@ -24,7 +24,7 @@ export interface LockStore {
   /** Increases each time a lost connection is restored. Earlier replies may be out of date then. */
   readonly epoch: number;
   /** How many ms a reply takes normally, if that is known. Several distant masters take several round trips. */
-  readonly answerTime?: number;
+  readonly replyTime?: number;
 
   /** Why a request is of no use now: the store has been unreachable for so long that requests would only pile up. */
   readonly unreachable: LockStoreError | undefined;

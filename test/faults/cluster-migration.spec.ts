@@ -15,7 +15,7 @@ describe('a slot that moves to another master', () => {
     const lock = await one.acquire('a');
     const token = lock.fencingToken;
     await bench.cluster.migrate('a');
-    // The first question after the move is sent on to the other master: longer than one try may take.
+    // The first request after the move is sent on to the other master: longer than one try may take.
     await expect(other.acquire('a', { waitTimeout: 1_000 })).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
     await throughout(OPTIONS.renewedLease + 300, () => lock.isHeld);
     await lock.verify();

@@ -194,7 +194,7 @@ it.each(['EVALSHA', 'TIME', 'ZREVRANGE'])('a server without %s, which locks need
 
 it('a server that is loading its data is asked again soon, not after its own estimate', async () => {
   const asked = new Set<number>();
-  // To the first question of each connection it says that it still loads its data.
+  // To the first request of each connection it says that it still loads its data.
   const { url } = await rewriting(({ name, connection }) => {
     if (name !== 'info' || asked.has(connection)) return undefined;
     asked.add(connection);

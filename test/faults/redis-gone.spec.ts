@@ -62,7 +62,7 @@ it('fails with LockStoreError within its limit while Redis is down, and works ag
   const next = await waiting;
   expect(next.fencingToken).toBeGreaterThan(again.fencingToken);
   await next.release();
-  // The data are gone, and the next question says so.
+  // The data are gone, and the next request says so.
   expect(await held.release()).toBe(false);
   expect((await timed(fixed.verify())).error).toMatchObject({ code: 'LOCK_LOST' });
   await bench.untilNothingIsLeft();

@@ -93,7 +93,7 @@ describe('masters whose clocks differ', () => {
     await away.kill();
     const lock = await service.acquire('a', { expire: '1m' });
     await away.start();
-    // It takes a vote there, with its token. A question from before the master was away may come first: it is sent again.
+    // It takes a vote there, with its token. A request from before the master was away may come first: it is sent again.
     await eventually(async () => {
       await lock.verify();
       const [vote] = await away.admin.hvals(redisKey('state', 'a'));

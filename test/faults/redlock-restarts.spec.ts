@@ -50,7 +50,7 @@ describe('a hold whose masters restart empty, one after the other', () => {
     for (const [i, service] of services.slice(1).entries()) {
       waiting.push(service.run('a', () => order.push(i), { waitTimeout: '60s' }));
       await bench.untilWaiting('a', i + 1);
-      // No master remembers the order of the requests: it takes ages that differ by more than the time of a question.
+      // No master remembers the order of the requests: it takes ages that differ by more than the time of a request.
       await sleep(300);
     }
     for (const master of bench.masters) {

@@ -75,7 +75,7 @@ describe('a waitTimeout of a few milliseconds on a healthy Redis', () => {
     // Redis asks for the text of a script that it does not know, so the first answer would not be the last one.
     for (const handle of await Promise.all(callAll())) expect(await handle!.release()).toBe(true);
     const calls = callAll();
-    // The questions go out with this turn; their answers arrive while nothing is read.
+    // The requests go out with this turn; their replies arrive while nothing is read.
     await new Promise((resolve) => setImmediate(resolve));
     stall(600);
     for (const handle of await Promise.all(calls)) expect(await handle!.release()).toBe(true);

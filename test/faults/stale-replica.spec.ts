@@ -5,7 +5,7 @@ import { ReplicaBench } from '../../lab/testbed/locks/replica-bench.js';
 import { redisKey, timed } from '../../lab/testbed/locks/locks.js';
 
 const LONG = 60_000;
-/** How many ms a question may be on its way, on a busy machine: a lease is counted from its sending by the client. */
+/** How many ms a request may be on its way, on a busy machine: a lease is counted from its sending by the client. */
 const SLACK = 1_000;
 /** ms; the next one in turn is given the lock without a word to Redis for so long. */
 const IN_TURN = { localHandoffTime: 60_000 };
@@ -118,7 +118,7 @@ describe('a server with a shorter lease, on the same connection', () => {
     await lock.extend(LONG);
     await forget();
     bench.address.refuse();
-    // The second question asks for the rest.
+    // The second request asks for the rest.
     const second = bench.address.cutBeforeCommand({ nth: 2, names: ['evalsha'] });
     const verified = timed(lock.verify());
     await second.happened;

@@ -107,7 +107,7 @@ describe('a line that goes dead during the wait for replicas', () => {
 });
 
 describe('several keys', () => {
-  // 60 ms: no time is left for a second question when the first answer arrives.
+  // 60 ms: no time is left for a second request when the first reply arrives.
   it.each([
     [0, 60],
     [0, 0],

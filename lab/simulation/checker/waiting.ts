@@ -1,4 +1,4 @@
-import { answerDue } from '../../../lib/engine/waiter.js';
+import { replyDue } from '../../../lib/engine/waiter.js';
 import type { Hold } from '../redis/stored-lock.js';
 import { TIMES } from '../schedule/schedule.js';
 import type { Process } from '../world/process.js';
@@ -12,7 +12,7 @@ export interface Waiting {
   readonly keys: readonly string[];
   /** The world's time by which it must have an answer, if its process runs. */
   readonly until: number;
-  /** ms that its questions may take, once more after a stall. */
+  /** ms that its requests may take, once more after a stall. */
   readonly slack: number;
 }
 
@@ -132,13 +132,13 @@ export class WaitingRule {
 }
 
 /**
- * ms by which an answer may come after `waitTimeout`: a short wait and one try last as long as the first question may
- * take. The question for replicas comes on top, and locks that were taken are released first. Several masters are asked
+ * ms by which an answer may come after `waitTimeout`: a short wait and one try last as long as the first request may
+ * take. The request to replicas comes on top, and locks that were taken are released first. Several masters are asked
  * for one key after another, and may be slower than was known at first: one try takes a `commandTimeout` at most then.
  */
-export function slackOf(waitTimeout: number, keys: number, replicas: boolean, answerTime: number | undefined): number {
+export function slackOf(waitTimeout: number, keys: number, replicas: boolean, replyTime: number | undefined): number {
   const { commandTimeout } = TIMES;
   if (replicas) return 2 * keys * commandTimeout;
-  if (keys > 1 && answerTime !== undefined) return waitTimeout === 0 ? commandTimeout : LATEST - GRACE;
-  return answerDue(0, waitTimeout, commandTimeout, answerTime) - waitTimeout;
+  if (keys > 1 && replyTime !== undefined) return waitTimeout === 0 ? commandTimeout : LATEST - GRACE;
+  return replyDue(0, waitTimeout, commandTimeout, replyTime) - waitTimeout;
 }

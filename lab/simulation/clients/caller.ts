@@ -50,7 +50,7 @@ export class Caller {
     const slack =
       waitTimeout === Infinity
         ? 0
-        : slackOf(waitTimeout, keys.length, visit.replicas, process.store.answerTime) / process.machine.rate;
+        : slackOf(waitTimeout, keys.length, visit.replicas, process.store.replyTime) / process.machine.rate;
     const waiting = { process, keys, until: asked + waitTimeout / process.machine.rate + slack, slack };
     checker.waiting.begin(waiting);
     const wait = { waitTimeout, signal };

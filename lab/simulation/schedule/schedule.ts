@@ -29,12 +29,12 @@ export interface ServerTerms {
 export interface Weather {
   /** ms that a message takes, mostly; one in twenty takes up to five times as long. */
   readonly delay: number;
-  /** Questions that are lost, and answers. */
+  /** Requests that are lost, and replies. */
   readonly loss: number;
   readonly pushLoss: number;
-  /** Questions that are executed twice. */
+  /** Requests that are executed twice. */
   readonly duplicates: number;
-  /** Questions that the server answers with an error that passes, as while it loads its data. */
+  /** Requests that the server answers with an error that passes, as while it loads its data. */
   readonly refusals: number;
 }
 

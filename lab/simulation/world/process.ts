@@ -92,7 +92,7 @@ export class Process {
     this.engine = new LockEngine(this.context);
   }
 
-  /** Reports to `answered` which lives of the servers have answered a question about a grant. */
+  /** Reports to `answered` which lives of the servers have replied to a request about a grant. */
   overhearAnswers(answered: (id: string, answers: readonly ServerLife[]) => void): void {
     if (this.quorum !== undefined) this.quorum.onAnswer = answered;
     else

@@ -13,7 +13,7 @@ export interface ServerLife {
 
 /** The library's store over several masters, and the votes that its answers rest on. */
 export class SimulatedQuorum extends QuorumStore {
-  /** A majority has answered a question about a grant; these lives of the masters were known when it was sent. */
+  /** A majority has replied to a request about a grant; these lives of the masters were known when it was sent. */
   onAnswer: (id: string, known: readonly ServerLife[]) => void = () => undefined;
   private readonly connections: readonly StoreLine[];
 

@@ -34,7 +34,7 @@ export interface Surroundings {
 }
 
 /** Sends a command that is on its way, until its reply arrives, even if no caller waits for it any more. */
-type Question = (link: Link) => void;
+type Request = (link: Link) => void;
 
 const SILENT = { debug() {}, log() {}, warn() {}, error() {} };
 const MESSAGE = /^(granted|retry|yield|revoked) (\S+)/;
@@ -60,7 +60,7 @@ export class StoreLine implements Connection {
   /** Called before the engine is notified. */
   onYield: (id: string) => void = () => undefined;
   /**
-   * Called before the engine is notified: a life of the server has answered a question about a grant, asked since the
+   * Called before the engine is notified: a life of the server has replied to a request about a grant, asked since the
    * last reconnect.
    */
   onAnswer: (id: string, life: number) => void = () => undefined;
@@ -84,8 +84,8 @@ export class StoreLine implements Connection {
   private closed = false;
   /** How many commands its client has sent. */
   private sent = 0;
-  private readonly unanswered = new Set<Question>();
-  /** The epochs of questions, by their arguments. */
+  private readonly unanswered = new Set<Request>();
+  /** The epochs of requests, by their arguments. */
   private readonly epochs = new WeakMap<object, number>();
   /** Ends the commands that wait for a reply, also for a lost one. */
   private readonly waiting = new Set<(error: Error) => void>();
@@ -233,7 +233,7 @@ export class StoreLine implements Connection {
       if (this.commandLink !== undefined) return;
       const link = (this.commandLink = this.newLink());
       this.health.up();
-      for (const question of this.unanswered) question(link);
+      for (const request of this.unanswered) request(link);
       this.observer.restored();
     });
   }
@@ -265,7 +265,7 @@ export class StoreLine implements Connection {
     const { clock, elapsed, machine, weather, random } = this.surroundings;
     if (this.closed) return Promise.reject(new Error('Connection is closed.'));
     const { server: asked } = this;
-    // A script that the server does not know is sent again, by its text. To the caller it is the same question.
+    // A script that the server does not know is sent again, by its text. To the caller it is the same request.
     const epoch = this.epochs.get(args) ?? this.epoch;
     this.epochs.set(args, epoch);
     const call = callOf(words, (this.sent += 1), this.surroundings.server.name);
@@ -274,16 +274,16 @@ export class StoreLine implements Connection {
     if (call.script === 'reinstate' && Number(call.args[3]) > 0) this.onReinstate(call.args[0]!);
     return new Promise((resolve, reject) => {
       const end = (settle: () => void) => (): void => {
-        if (!this.unanswered.delete(question)) return;
+        if (!this.unanswered.delete(request)) return;
         this.waiting.delete(reject);
         settle();
       };
       this.waiting.add(reject);
       // A message that is lost on a link that delivers others is not sent again when that link breaks.
       const onItsWay = (is: boolean): void => {
-        if (!is) this.unanswered.delete(question);
+        if (!is) this.unanswered.delete(request);
       };
-      const question: Question = (link) => {
+      const request: Request = (link) => {
         const { server } = this;
         const { life: openIn } = server;
         sentTo?.(server.node ?? ONE_SERVER);
@@ -311,8 +311,8 @@ export class StoreLine implements Connection {
         }, isThere);
         onItsWay(isSent);
       };
-      this.unanswered.add(question);
-      if (this.commandLink !== undefined) question(this.commandLink);
+      this.unanswered.add(request);
+      if (this.commandLink !== undefined) request(this.commandLink);
     });
   }
 

@@ -192,7 +192,7 @@ export class HeldLock implements LockHandle, Linked<HeldLock> {
     return typeof released === 'boolean' ? (released ? HELD : NOT_HELD) : released;
   }
 
-  /** Releases the handle without waiting for the answer. A failure is logged, and a loss is an event. */
+  /** Releases the handle without waiting for the reply. A failure is logged, and a loss is an event. */
   releaseInBackground(): void {
     const isRepeated = this.released !== undefined;
     const released = this.releaseOnce('releaseInBackground');

@@ -226,7 +226,7 @@ export class DefaultLeaderElection implements LeaderElection {
   /** Logs one line for each outage, however long it lasts. */
   private async failed(error: unknown, lasted: number, stopped: AbortSignal): Promise<void> {
     const { logger, random, limits } = this.parts.context;
-    // Without an answer no attempt takes longer, so Redis has answered meanwhile.
+    // Without a reply no attempt takes longer, so Redis has replied meanwhile.
     if (lasted > 2 * limits.commandTimeout) this.failures = 0;
     if (this.failures === 0) {
       logger.warn(`cannot stand for election to lead '${this.key}', trying again: ${messageOf(error)}`);
@@ -239,7 +239,7 @@ export class DefaultLeaderElection implements LeaderElection {
   private async lead(handle: LockHandle, stopped: AbortSignal): Promise<void> {
     const term = new ElectionTerm(handle);
     const over = term.controller.signal;
-    // A candidate that was stopped while the answer was under way has not been elected.
+    // A candidate that was stopped while the reply was under way has not been elected.
     if (!stopped.aborted && handle.isHeld) {
       this.term = term;
       if (handle instanceof HeldLock) handle.onReleased = () => this.end(term, undefined);

@@ -89,7 +89,7 @@ export class DefaultLock implements LockObject {
   async forceUnlock(): Promise<boolean> {
     const released = this.takenHere(currentScope()).forceReleasing();
     const results = await Promise.all(this.keys.map((key) => this.engine.forceRelease(key)));
-    // The message to their holds may arrive later than this answer.
+    // The message to their holds may arrive later than this reply.
     released();
     return results.some(({ holds }) => holds > 0);
   }

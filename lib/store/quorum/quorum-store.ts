@@ -107,7 +107,7 @@ export class QuorumStore implements LockStore {
     return this.context.members.reduce((sum, { store }) => sum + store.epoch, 0);
   }
 
-  get answerTime(): number {
+  get replyTime(): number {
     return longestTry(this.context);
   }
 

@@ -162,25 +162,25 @@ describe('the error of a call that timed out', () => {
   });
 });
 
-describe('the question for the holder', () => {
+describe('the request for the holder', () => {
   it('is sent once for all calls that end together', async () => {
     const [holder, other] = await bench.pair();
     await holder.acquire('a', { owner: 'me' });
     const proxied = await bench.proxy();
     const waiting = await bench.service({ connection: proxied.url });
-    let questions = 0;
+    let requests = 0;
     await errorOf(other.acquire('a', { waitTimeout: 0 })); // Redis knows both scripts now
     const calls = Array.from({ length: 50 }, () => errorOf(waiting.acquire('a', { waitTimeout: 400 })));
     await bench.untilWaiting('a', 1);
     proxied.onCommand(({ name }) => {
-      if (name === 'evalsha') questions += 1;
+      if (name === 'evalsha') requests += 1;
     });
-    // The question is under way while the other calls end.
+    // The request is under way while the other calls end.
     proxied.delay({ request: 40, reply: 40 });
     for (const error of await Promise.all(calls)) expect(error).toMatchObject({ code: 'LOCK_TIMEOUT' });
-    // Beside the questions: the last waiter leaves the queue.
-    expect(questions).toBeGreaterThan(0);
-    expect(questions).toBeLessThan(25);
+    // Beside the requests: the last waiter leaves the queue.
+    expect(requests).toBeGreaterThan(0);
+    expect(requests).toBeLessThan(25);
   });
 
   it('does not keep the caller for longer than the answer to a lock may take', async () => {
@@ -202,7 +202,7 @@ describe('the question for the holder', () => {
     await holder.acquire('a');
     const gone = new AbortController();
     proxied.onCommand(({ name, args }) => {
-      // The question has three arguments after its seven keys: the pages of holds and waiters, and how many waiters to name.
+      // The request has three arguments after its seven keys: the pages of holds and waiters, and how many waiters to name.
       if (name !== 'evalsha' || args.length !== 2 + 7 + 3) return;
       proxied.dropReplies();
       gone.abort();

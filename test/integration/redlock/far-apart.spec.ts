@@ -6,7 +6,7 @@ import { RedlockBench } from './support.js';
 
 const bench = new RedlockBench(5, { leavesNothing: true });
 
-/** ms for a question or an answer between a client and a master. */
+/** ms for a request or a reply between a client and a master. */
 type Distance = (client: number, master: number) => number;
 
 /** Each client lives beside one master, and all others are far away. */

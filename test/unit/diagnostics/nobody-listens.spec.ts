@@ -71,7 +71,7 @@ it('describes no acquisition without a listener', async () => {
   const acquirer = new Acquirer(engine, context, DEFAULTS, 'default');
   const acquire = async () => {
     const lock = acquirer.acquire('a', { owner: 'me', waitTimeout: 0 });
-    store.acquires.at(-1)!.answer.resolve(held(5, 30_000));
+    store.acquires.at(-1)!.reply.resolve(held(5, 30_000));
     return lock;
   };
   await acquire();

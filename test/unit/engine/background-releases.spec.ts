@@ -51,7 +51,7 @@ describe('a release in the background', () => {
     const released = engine.releases.releaseInBackground(hold);
     await settled();
     expect(engine.releases.release(hold)).toBe(released);
-    store.releases[0]!.answer.resolve(RELEASED);
+    store.releases[0]!.reply.resolve(RELEASED);
     expect(await released).toBe(true);
     expect(store.releases).toHaveLength(1);
   });
@@ -63,7 +63,7 @@ describe('a release in the background', () => {
     void engine.releases.releaseInBackground(hold);
     await settled();
     expect(clock.keepers).toBe(before + 1);
-    store.releases[0]!.answer.resolve(RELEASED);
+    store.releases[0]!.reply.resolve(RELEASED);
     await settled();
     expect(clock.keepers).toBe(before);
   });
@@ -78,7 +78,7 @@ describe('a release in the background', () => {
     await settled();
     const alone = await take(1, { key: 'b' });
     void engine.releases.releaseInBackground(alone);
-    for (const { answer } of store.releases) answer.reject(passing());
+    for (const { reply } of store.releases) reply.reject(passing());
     await settled();
     await settled();
     process.off('unhandledRejection', note);
@@ -95,7 +95,7 @@ describe('a release in the background', () => {
     const hold = await take();
     const released = engine.releases.releaseInBackground(hold);
     await settled();
-    store.releases[0]!.answer.resolve(NOT_HELD);
+    store.releases[0]!.reply.resolve(NOT_HELD);
     expect(await released).toBe(false);
     await settled();
     expect(events).toEqual(['acquired', 'lost']);
@@ -120,7 +120,7 @@ describe('a release in the background', () => {
     // Longer than a shutdown waits for the releases of holders that it has ended itself.
     await clock.pass(4_000);
     expect(store.closed).toBe(false);
-    store.releases[0]!.answer.resolve(RELEASED);
+    store.releases[0]!.reply.resolve(RELEASED);
     await closed;
     expect(store.closed).toBe(true);
   });
@@ -190,7 +190,7 @@ describe('a caller that asks for the key in the same turn', () => {
       void engine.releases.releaseInBackground(await take());
       call().catch(() => undefined);
       expect(store.releases).toHaveLength(i + 1);
-      store.releases[i]!.answer.resolve(RELEASED);
+      store.releases[i]!.reply.resolve(RELEASED);
       await settled();
     }
   });
@@ -211,19 +211,19 @@ describe('one try of the client itself', () => {
   it('asks again behind its own release that the store had not executed yet', async () => {
     const { store, answer, trying } = await tryBehindRelease();
     expect(store.acquires).toHaveLength(2);
-    store.releases[0]!.answer.resolve(RELEASED);
+    store.releases[0]!.reply.resolve(RELEASED);
     await settled();
     expect(store.acquires[2]!.request.id).toBe(store.acquires[1]!.request.id);
     await answer(held(30, 30_000));
     expect((await trying).token).toBe(30);
   });
 
-  it('fails as one without an answer if its own release gets none', async () => {
+  it('fails as one without a reply if its own release gets none', async () => {
     const { clock, store, trying } = await tryBehindRelease();
     await clock.pass(300);
     await expect(trying).rejects.toMatchObject({ code: 'LOCK_STORE', transient: true });
     // A release that is answered late brings no request of a caller that has gone.
-    store.releases[0]!.answer.resolve(RELEASED);
+    store.releases[0]!.reply.resolve(RELEASED);
     await settled();
     expect(store.acquires).toHaveLength(2);
   });

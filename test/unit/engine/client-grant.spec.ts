@@ -67,7 +67,7 @@ describe('a grant passes to the next caller', () => {
     const hold = grant.add(TERMS);
     expect(grant.mayPass(hold, { ...TERMS, lease: 1_000 })).toBe(false);
     expect(grant.mayPass(hold, TERMS)).toBe(true);
-    grant.lease.answered(grant.lease.ask(clock.now() - 3_000, 0, 0), clock.now(), 27_500);
+    grant.lease.replied(grant.lease.ask(clock.now() - 3_000, 0, 0), clock.now(), 27_500);
     expect(grant.lease.isUnclear).toBe(true);
     expect(grant.mayPass(hold, TERMS)).toBe(false);
   });

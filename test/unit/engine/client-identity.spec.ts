@@ -9,17 +9,17 @@ import { FakeStore, SILENT } from './support.js';
 interface Write {
   readonly record: ClientRecord;
   readonly lifetime: number;
-  readonly answer: Deferred<unknown>;
+  readonly reply: Deferred<unknown>;
 }
 
-/** A store whose answers to records the test gives. */
+/** A store whose replies to records the test gives. */
 class RecordingStore extends FakeStore {
   readonly writes: Write[] = [];
   readonly clients: ClientRecordStore = {
     write: (record, lifetime) => {
-      const answer = deferred<unknown>();
-      this.writes.push({ record, lifetime, answer });
-      return answer.then(() => undefined);
+      const reply = deferred<unknown>();
+      this.writes.push({ record, lifetime, reply });
+      return reply.then(() => undefined);
     },
     read: async () => undefined,
   };
@@ -39,8 +39,8 @@ function setUp() {
   const logger = { ...SILENT, debug: (line: string) => void lines.push(line) };
   const identity = new ClientIdentity(store, clock, new TimerQueue(clock), logger, 'orders:17');
   const answerAll = async (): Promise<void> => {
-    for (const { answer } of store.writes) answer.resolve(undefined);
-    // The answers arrive, and the next write is due.
+    for (const { reply } of store.writes) reply.resolve(undefined);
+    // The replies arrive, and the next write is due.
     await turn();
     await turn();
   };
@@ -162,7 +162,7 @@ describe('the record of a client', () => {
     const { store, clock, lines, identity, answerAll } = setUp();
     identity.cover(clock.now(), 30_000);
     await turn();
-    store.writes[0]!.answer.reject(new Error('OOM'));
+    store.writes[0]!.reply.reject(new Error('OOM'));
     await turn();
     identity.cover(clock.now(), 30_000);
     await turn();

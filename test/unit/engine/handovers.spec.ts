@@ -19,7 +19,7 @@ function setUp() {
     const hold = await bench.take();
     const offer = bench.engine.handovers.start(offerOf(hold));
     offer.catch(() => undefined);
-    const answerOffer = (reply: OfferReply) => bench.store.offers[0]!.answer.resolve(reply);
+    const answerOffer = (reply: OfferReply) => bench.store.offers[0]!.reply.resolve(reply);
     return { hold, offer, answerOffer };
   };
   return { ...bench, adopt, offerOf, offered };
@@ -34,7 +34,7 @@ it('an adopter releases permits that the holder had released, and the store did 
   };
   Object.assign(store, { permits: { add: async () => 0, keepUnits } });
   const adoption = adopt({ mode: { kind: 'permits', units: 1, limit: 2 } });
-  store.acquires[0]!.answer.resolve({ ...held(5, 30_000), units: 2 } as AcquireReply);
+  store.acquires[0]!.reply.resolve({ ...held(5, 30_000), units: 2 } as AcquireReply);
   const { id } = await adoption;
   expect(kept).toEqual([{ key: 'a', id, units: 1, keep: 0 }]);
 });
@@ -93,10 +93,10 @@ describe('a hold that is handed over', () => {
     const { store, engine, take, offerOf, events } = setUp();
     const offer = offerOf(await take());
     const first = engine.handovers.start(offer);
-    store.offers[0]!.answer.reject(passing());
+    store.offers[0]!.reply.reject(passing());
     await expect(first).rejects.toMatchObject({ code: 'LOCK_STORE' });
     const second = engine.handovers.offer(offer);
-    store.offers[1]!.answer.resolve(50_000);
+    store.offers[1]!.reply.resolve(50_000);
     expect(await second).toBe(50_000);
     expect(store.offers[1]!.request).toEqual(store.offers[0]!.request);
     expect(events).toEqual(['acquired', 'released']);
@@ -110,7 +110,7 @@ describe('a hold that is handed over', () => {
       return answer({ ...busy(), holders: [hold.id] });
     };
     await named();
-    store.offers[0]!.answer.reject(passing());
+    store.offers[0]!.reply.reject(passing());
     await expect(offer).rejects.toMatchObject({ code: 'LOCK_STORE' });
     expect(hold.state).toBe('offered');
     await clock.pass(20_000);
@@ -155,7 +155,7 @@ describe('a hold that is handed over', () => {
     store.epoch += 1;
     const offered = engine.handovers.start(offerOf(hold));
     expect(store.releases).toHaveLength(0);
-    store.offers[0]!.answer.resolve(60_000);
+    store.offers[0]!.reply.resolve(60_000);
     await offered;
     expect(store.releases[0]!.request).toMatchObject({ id: hold.id, tombstoneFor: 10_000 });
   });
@@ -175,7 +175,7 @@ describe('an adoption', () => {
     const adopting = adopt();
     expect(store.acquires[0]!.request).toMatchObject({ adopts: OFFER, waits: false, lease: 30_000 });
     clock.advance(1_000);
-    store.acquires[0]!.answer.resolve(held(9, 30_000));
+    store.acquires[0]!.reply.resolve(held(9, 30_000));
     const hold = await adopting;
     expect(hold.token).toBe(9);
     expect(hold.remaining).toBeLessThanOrEqual(29_000 * 0.99 + 300);
@@ -186,7 +186,7 @@ describe('an adoption', () => {
     const { store, acquire, adopt, answer, left } = setUp();
     const first = adopt();
     const { id } = store.acquires[0]!.request;
-    store.acquires[0]!.answer.reject(passing());
+    store.acquires[0]!.reply.reject(passing());
     await expect(first).rejects.toMatchObject({ code: 'LOCK_STORE' });
     // The store has executed it, and names it as the holder.
     void acquire();
@@ -195,14 +195,14 @@ describe('an adoption', () => {
 
     const second = adopt();
     expect(store.acquires[2]!.request).toMatchObject({ id, adopts: OFFER });
-    store.acquires[2]!.answer.resolve(held(9, 20_000));
+    store.acquires[2]!.reply.resolve(held(9, 20_000));
     expect((await second).id).toBe(id);
   });
 
   it('that no caller repeats is released once its lease must be over', async () => {
     const { clock, store, adopt, left } = setUp();
     void adopt();
-    store.acquires[0]!.answer.reject(passing());
+    store.acquires[0]!.reply.reject(passing());
     await clock.pass(39_000);
     expect(left()).toEqual([]);
     await clock.pass(1_001);
@@ -222,7 +222,7 @@ describe('an adoption', () => {
   ])('is refused if %s', async (_when, reply) => {
     const { store, adopt } = setUp();
     const adopting = adopt();
-    store.acquires[0]!.answer.resolve(reply);
+    store.acquires[0]!.reply.resolve(reply);
     await expect(adopting).rejects.toMatchObject({ code: 'LOCK_NOT_HELD', key: 'a' });
   });
 

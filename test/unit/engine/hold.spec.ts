@@ -6,7 +6,7 @@ function setUp(options: Parameters<typeof holdOf>[1] = {}) {
   const observer = new Observer();
   const hold = holdOf(clock, { observer, ...options });
   const ask = (lease: number) => hold.grant.lease.ask(clock.now(), 0, lease);
-  const answer = (left: number, question = ask(0)) => hold.grant.answered(question, left);
+  const answer = (left: number, request = ask(0)) => hold.grant.replied(request, left);
   return { clock, observer, hold, ask, answer };
 }
 
@@ -77,30 +77,30 @@ describe('a hold', () => {
   it('is valid for longer after a renewal, counted from the request', () => {
     const { clock, hold, ask, answer } = setUp({ terms: { lease: 1_000 } });
     clock.stall(500);
-    const question = ask(1_000);
+    const request = ask(1_000);
     clock.stall(300);
-    answer(1_000, question);
-    hold.renewed(question);
+    answer(1_000, request);
+    hold.renewed(request);
     expect(hold.remaining).toBe(688);
   });
 
   it('is not revived by a late confirmation', () => {
     const { clock, hold, ask, answer } = setUp({ terms: { lease: 1_000 } });
     clock.stall(900);
-    const question = ask(1_000);
+    const request = ask(1_000);
     clock.stall(90);
     expect(hold.isHeld).toBe(false);
-    answer(1_000, question);
+    answer(1_000, request);
     expect(hold.isHeld).toBe(false);
     expect(hold.remaining).toBe(0);
   });
 
   it('grows by a longer lease only after its confirmation', () => {
     const { hold, ask, answer } = setUp({ terms: { lease: 1_000 } });
-    const question = ask(60_000);
+    const request = ask(60_000);
     expect(hold.remaining).toBe(988);
-    answer(60_000, question);
-    hold.extended(question);
+    answer(60_000, request);
+    hold.extended(request);
     expect(hold.remaining).toBe(59_398);
     expect(hold.lastLease).toBe(60_000);
   });
@@ -108,9 +108,9 @@ describe('a hold', () => {
   it('is not changed by a shorter lease', () => {
     const { clock, hold, ask, answer } = setUp();
     clock.stall(10);
-    const question = ask(1_000);
-    answer(29_990, question);
-    hold.extended(question);
+    const request = ask(1_000);
+    answer(29_990, request);
+    hold.extended(request);
     expect([hold.remaining, hold.lastLease]).toEqual([29_688, 30_000]);
   });
 
@@ -127,10 +127,10 @@ describe('a hold', () => {
   it('lacks what a server has missed: an extension, a renewal', () => {
     for (const lease of [30_000, 60_000]) {
       const { clock, hold, ask, answer } = setUp();
-      const question = ask(lease);
-      answer(lease, question);
-      if (lease === 30_000) hold.renewed(question);
-      else hold.extended(question);
+      const request = ask(lease);
+      answer(lease, request);
+      if (lease === 30_000) hold.renewed(request);
+      else hold.extended(request);
       clock.stall(1_000);
       answer(28_000, hold.grant.lease.ask(clock.now(), 1, 0));
       expect(hold.missingLease).toBe(lease - 1_000);

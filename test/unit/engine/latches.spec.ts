@@ -6,10 +6,10 @@ import { deferred, type Deferred } from '../../../lab/testbed/wait/deferred.js';
 import { FakeClock, settled } from '../../../lab/testbed/clocks/fake-clock.js';
 import { contextOf, FakeStore, lasting, passing } from './support.js';
 
-type Question = { key: string; patience: number; seen: readonly string[]; answer: Deferred<LatchCount> };
+type Request = { key: string; patience: number; seen: readonly string[]; reply: Deferred<LatchCount> };
 
 class FakeLatches implements LatchStore {
-  readonly questions: Question[] = [];
+  readonly requests: Request[] = [];
   readonly ids: string[] = [];
   setCount = async (): Promise<boolean> => true;
   delete = async (): Promise<boolean> => true;
@@ -21,9 +21,9 @@ class FakeLatches implements LatchStore {
   }
 
   count(key: string, patience: number, seen: readonly string[]): Promise<LatchCount> {
-    const answer = deferred<LatchCount>();
-    this.questions.push({ key, patience, seen, answer });
-    return answer;
+    const reply = deferred<LatchCount>();
+    this.requests.push({ key, patience, seen, reply });
+    return reply;
   }
 }
 
@@ -55,18 +55,18 @@ function setUp() {
     return outcome;
   };
   const answer = async (count: LatchCount): Promise<void> => {
-    fake.questions.at(-1)!.answer.resolve(count);
+    fake.requests.at(-1)!.reply.resolve(count);
     await settled();
   };
   const fail = async (error: LockStoreError): Promise<void> => {
-    fake.questions.at(-1)!.answer.reject(error);
+    fake.requests.at(-1)!.reply.reject(error);
     await settled();
   };
   const pass = async (ms: number): Promise<void> => {
     clock.advance(ms);
     await settled();
   };
-  const asked = (): number => fake.questions.length;
+  const asked = (): number => fake.requests.length;
   return { clock, store, fake, latches, wait, begin, answer, fail, pass, asked };
 }
 
@@ -76,17 +76,17 @@ describe('waiting for a latch', () => {
     const outcomes = [wait()];
     await settled();
     expect(asked()).toBe(1);
-    expect(fake.questions[0]).toMatchObject({ key: 'a', patience: 2 * PERIOD + COMMAND_TIMEOUT });
+    expect(fake.requests[0]).toMatchObject({ key: 'a', patience: 2 * PERIOD + COMMAND_TIMEOUT });
     outcomes.push(wait(), wait(), wait());
     await answer(closed('x'));
-    // An answer that may be older says nothing to waiters that came meanwhile.
+    // A reply that may be older says nothing to waiters that came meanwhile.
     expect(asked()).toBe(2);
     await answer(closed('x'));
     clock.advance(PERIOD - 1);
     expect(asked()).toBe(2);
     clock.advance(1);
     expect(asked()).toBe(3);
-    expect(fake.questions[2]!.seen).toEqual(['x']);
+    expect(fake.requests[2]!.seen).toEqual(['x']);
     await answer(open('x'));
     expect(outcomes.map(({ value }) => value)).toEqual([true, true, true, true]);
     clock.advance(10 * PERIOD);
@@ -140,7 +140,7 @@ describe('waiting for a latch', () => {
     await answer(open());
     for (const outcome of [one, other]) expect(outcome.error).toMatchObject({ code: 'LOCK_LATCH_LOST', key: 'a' });
     expect(clock.timers.size).toBe(0);
-    expect(fake.questions.map(({ seen }) => seen)).toEqual([[], ['x'], ['x']]);
+    expect(fake.requests.map(({ seen }) => seen)).toEqual([[], ['x'], ['x']]);
   });
 
   it('reports a latch as lost if another one has taken its place, once', async () => {
@@ -154,7 +154,7 @@ describe('waiting for a latch', () => {
     const third = await begin();
     await answer(closed('y'));
     const fourth = await begin();
-    expect(fake.questions.at(-1)!.seen).toEqual(['y']);
+    expect(fake.requests.at(-1)!.seen).toEqual(['y']);
     await answer(closed('z', 'y'));
     expect(third.value).toBe(true);
     expect(fourth).toEqual({});
@@ -263,7 +263,7 @@ describe('a caller that asks for a latch again and again', () => {
   /** The client remembers for so many ms, less than the store does, which latch it has seen closed. */
   const REMEMBERED = 540_000;
 
-  /** Waits until an answer comes. */
+  /** Waits until a reply comes. */
   async function ask({ begin, answer }: ReturnType<typeof setUp>, count: LatchCount, waitTimeout = 0) {
     const outcome = await begin({ waitTimeout });
     await answer(count);
@@ -275,7 +275,7 @@ describe('a caller that asks for a latch again and again', () => {
     await ask(test, closed('x'));
     expect((await ask(test, open('x'))).value).toBe(true);
     expect((await ask(test, open())).value).toBe(true);
-    expect(test.fake.questions.map(({ seen }) => seen)).toEqual([[], ['x'], []]);
+    expect(test.fake.requests.map(({ seen }) => seen)).toEqual([[], ['x'], []]);
   });
 
   it('gets true if the message has come that the latch has opened', async () => {
@@ -288,7 +288,7 @@ describe('a caller that asks for a latch again and again', () => {
     expect((await ask(test, open())).value).toBe(true);
   });
 
-  it('ignores an answer to a question from before the latch was set', async () => {
+  it('ignores a reply to a request from before the latch was set', async () => {
     const test = setUp();
     await test.latches.trySetCount('a', 1, 50);
     const early = await test.begin({ waitTimeout: 0 });
@@ -297,10 +297,10 @@ describe('a caller that asks for a latch again and again', () => {
     await test.answer(closed('me:1'));
     expect(early.value).toBe(false);
     await ask(test, closed('me:2'));
-    expect(test.fake.questions.map(({ seen }) => seen)).toEqual([['me:1'], ['me:2']]);
+    expect(test.fake.requests.map(({ seen }) => seen)).toEqual([['me:1'], ['me:2']]);
   });
 
-  it('remembers the latch for nine minutes after it was last seen closed, even before an answer', async () => {
+  it('remembers the latch for nine minutes after it was last seen closed, even before a reply', async () => {
     const test = setUp();
     await ask(test, closed('x'));
     test.clock.advance(REMEMBERED - 1);
@@ -308,12 +308,12 @@ describe('a caller that asks for a latch again and again', () => {
     test.clock.advance(REMEMBERED - 1);
     expect((await ask(test, open())).error).toMatchObject(LOST);
     const late = await test.begin({ waitTimeout: 0 });
-    expect(test.fake.questions.at(-1)!.seen).toEqual(['x']);
+    expect(test.fake.requests.at(-1)!.seen).toEqual(['x']);
     test.clock.advance(1);
     await test.answer(open());
     expect(late.value).toBe(true);
     expect((await ask(test, open())).value).toBe(true);
-    expect(test.fake.questions.at(-1)!.seen).toEqual([]);
+    expect(test.fake.requests.at(-1)!.seen).toEqual([]);
   });
 
   it('forgets what it has seen longest ago if there are too many latches', async () => {
@@ -325,9 +325,9 @@ describe('a caller that asks for a latch again and again', () => {
     const seenOf = async (key: string): Promise<readonly string[]> => {
       const waiting = latches.wait(key, { waitTimeout: 0, signal: undefined });
       await settled();
-      fake.questions.at(-1)!.answer.resolve(closed('y'));
+      fake.requests.at(-1)!.reply.resolve(closed('y'));
       await waiting.catch(() => undefined);
-      return fake.questions.at(-1)!.seen;
+      return fake.requests.at(-1)!.seen;
     };
     expect(await seenOf('1')).toEqual(['me:2']);
     expect(await seenOf('0')).toEqual([]);

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { LeaseView, validUntil, type Question, elapsedSince } from '../../../lib/engine/lease-view.js';
+import { LeaseView, validUntil, type LeaseRequest, elapsedSince } from '../../../lib/engine/lease-view.js';
 
 const LEASE = 10_000;
 const NOW = 1_000;
@@ -9,7 +9,7 @@ const viewOf = (lease = LEASE, details: object = {}): LeaseView =>
 
 /** Asks, and has it answered after `took` ms that so many ms are left. */
 function look(view: LeaseView, { at = NOW, took = 1, left = 0, epoch = 0 }): string {
-  return view.answered(view.ask(at, epoch, 0), at + took, left);
+  return view.replied(view.ask(at, epoch, 0), at + took, left);
 }
 
 describe('the validity after replies', () => {
@@ -22,7 +22,7 @@ describe('the validity after replies', () => {
   it('is not lowered by a slow, ambiguous reply, and the next one decides', () => {
     const until = validUntil(NOW, LEASE);
     for (const [left, verdict, end] of [
-      // The server stood still for 4 s, and executed the question then.
+      // The server stood still for 4 s, and executed the request then.
       [5_000, 'confirmed', validUntil(NOW + 5_000, 5_000)],
       [3_000, 'lowered', validUntil(NOW + 5_000, 3_000)],
     ] as const) {
@@ -41,7 +41,7 @@ describe('the validity after replies', () => {
     expect(look(view, { at: NOW + 1_000, took: 4_000, left: 5_000, epoch: 1 })).toBe('lowered');
     expect(view.until).toBe(validUntil(NOW + 1_000, 5_000));
     expect(view.isFromBefore(1)).toBe(false);
-    // It rests on that answer by now, so the next slow one says nothing again.
+    // It rests on that reply by now, so the next slow one says nothing again.
     expect(look(view, { at: NOW + 3_000, took: 2_500, left: 1_000, epoch: 1 })).toBe('unclear');
   });
 
@@ -56,8 +56,8 @@ describe('the validity after replies', () => {
   it('is not lowered by a reply that a newer one has overtaken', () => {
     const view = viewOf();
     const [old, renewal] = [view.ask(NOW + 100, 0, 0), view.ask(NOW + 200, 0, LEASE)];
-    expect(view.answered(renewal, NOW + 210, LEASE)).toBe('confirmed');
-    expect(view.answered(old, NOW + 220, 3_000)).toBe('ignored');
+    expect(view.replied(renewal, NOW + 210, LEASE)).toBe('confirmed');
+    expect(view.replied(old, NOW + 220, 3_000)).toBe('ignored');
     expect(view.until).toBe(validUntil(NOW + 200, LEASE));
   });
 
@@ -68,8 +68,8 @@ describe('the validity after replies', () => {
     ] as const) {
       const view = viewOf();
       const [renewal, newer] = [view.ask(NOW + 100, 0, LEASE), view.ask(NOW + 200, 0, 0)];
-      view.answered(newer, NOW + 201, left);
-      expect(view.answered(renewal, NOW + 210, LEASE)).toBe('ignored');
+      view.replied(newer, NOW + 201, left);
+      expect(view.replied(renewal, NOW + 210, LEASE)).toBe('ignored');
       expect(view.until).toBe(until);
     }
   });
@@ -78,7 +78,7 @@ describe('the validity after replies', () => {
     const view = viewOf();
     const extension = view.ask(NOW + 100, 0, 6 * LEASE);
     look(view, { at: NOW + 200, left: LEASE - 100, epoch: 1 });
-    view.answered(extension, NOW + 300, 6 * LEASE);
+    view.replied(extension, NOW + 300, 6 * LEASE);
     expect(view.until).toBeLessThan(NOW + LEASE);
   });
 
@@ -87,25 +87,25 @@ describe('the validity after replies', () => {
     const rate = fc.double({ min: 0.9901, max: 1.0099, noNaN: true });
     const asked = fc.record({ wait: ms, there: ms, back: ms, renews: fc.boolean() });
     fc.assert(
-      fc.property(rate, ms, fc.array(asked, { maxLength: 8 }), (speed, there, questions) => {
+      fc.property(rate, ms, fc.array(asked, { maxLength: 8 }), (speed, there, requests) => {
         // The server's clock, in whole ms.
         const time = (now: number): number => Math.floor(77_000 + now * speed);
         const view = viewOf();
         let ends = time(NOW + there) + LEASE;
         let sent = NOW + there;
-        const answers: Array<{ question: Question; at: number; left: number }> = [];
+        const answers: Array<{ request: LeaseRequest; at: number; left: number }> = [];
         let executed = NOW + there;
-        for (const { wait, there: way, back, renews } of questions) {
+        for (const { wait, there: way, back, renews } of requests) {
           sent += wait;
           executed = Math.max(executed, sent + way);
-          const question = view.ask(sent, 0, renews ? LEASE : 0);
+          const request = view.ask(sent, 0, renews ? LEASE : 0);
           if (time(executed) >= ends) break;
           if (renews) ends = Math.max(ends, time(executed) + LEASE);
-          answers.push({ question, at: executed + back, left: ends - time(executed) });
+          answers.push({ request, at: executed + back, left: ends - time(executed) });
         }
-        for (const { question, at, left } of answers.sort((a, b) => a.at - b.at)) {
+        for (const { request, at, left } of answers.sort((a, b) => a.at - b.at)) {
           if (at >= view.until) break;
-          expect(view.answered(question, at, left)).not.toBe('lowered');
+          expect(view.replied(request, at, left)).not.toBe('lowered');
         }
       }),
       { numRuns: 2_000 },
@@ -143,7 +143,7 @@ describe('the validity of a lease', () => {
         speed,
         (sent, travel, elapsed, lease, faster) => {
           const until = validUntil(elapsedSince(sent, elapsed), lease);
-          // Both moments of the server, of its answer and of the grant, are rounded down to a whole millisecond.
+          // Both moments of the server, of its reply and of the grant, are rounded down to a whole millisecond.
           const end = travel + (elapsed - 1) + lease - 1;
           expect((until - sent) * faster).toBeLessThanOrEqual(end + 1e-6);
         },

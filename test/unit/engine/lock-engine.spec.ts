@@ -41,7 +41,7 @@ describe('grants without a waiter', () => {
   it('are released after a pending release that would find nothing', async () => {
     const { store, engine, acquire, answer, left } = engineBench();
     const acquisition = acquire();
-    // The connection was lost: it is asked once more, and both questions are answered.
+    // The connection was lost: it is asked once more, and both requests are answered.
     store.listener.restored();
     await settled();
     await answer(held(5, 30_000), 0);
@@ -49,7 +49,7 @@ describe('grants without a waiter', () => {
     const released = engine.releases.release(hold);
     await answer(held(5, 30_000), 1);
     expect(left()).toEqual([hold.id]);
-    store.releases[0]!.answer.resolve(RELEASED);
+    store.releases[0]!.reply.resolve(RELEASED);
     expect(await released).toBe(true);
     await settled();
     expect(left()).toEqual([hold.id, hold.id]);
@@ -78,7 +78,7 @@ describe('grants without a waiter', () => {
     void acquire();
     await answer(queued({ holders: [hold.id] }));
     expect(left()).toEqual([hold.id]);
-    store.releases[0]!.answer.resolve(RELEASED);
+    store.releases[0]!.reply.resolve(RELEASED);
     expect(await released).toBe(true);
     await settled();
     expect(left()).toEqual([hold.id]);
@@ -118,17 +118,17 @@ describe('waiters of one client for one key', () => {
     const first = await take();
     const second = acquire({}, 100);
     engine.releases.release(first).catch(() => undefined);
-    store.releases[0]!.answer.reject(passing());
+    store.releases[0]!.reply.reject(passing());
     await clock.pass(100);
     await expect(second).rejects.toMatchObject({ code: 'LOCK_STORE' });
   });
 
-  it('learn that the store has failed since its last answer', async () => {
+  it('learn that the store has failed since its last reply', async () => {
     const { clock, store, acquire, answer } = engineBench();
     const waiting = acquire({}, 100);
     await answer(queued({ retryAfter: 60 }));
     await clock.pass(60);
-    store.acquires[1]!.answer.reject(passing());
+    store.acquires[1]!.reply.reject(passing());
     await clock.pass(40);
     await expect(waiting).rejects.toMatchObject({ code: 'LOCK_STORE', message: passing().message });
   });
@@ -174,7 +174,7 @@ describe('a release', () => {
     const hold = await take();
     const released = engine.releases.release(hold);
     store.epoch += 1;
-    store.releases[0]!.answer.resolve(NOT_HELD);
+    store.releases[0]!.reply.resolve(NOT_HELD);
     expect(await released).toBe(true);
     expect(hold.loss).toBeUndefined();
   });
@@ -183,7 +183,7 @@ describe('a release', () => {
     const { store, engine, acquire, take, answer } = engineBench();
     const hold = await take({ holdAtLeast: 900 });
     const released = engine.releases.release(hold);
-    store.releases[0]!.answer.reject(passing());
+    store.releases[0]!.reply.reject(passing());
     await expect(released).rejects.toThrow('the connection is lost');
     void acquire();
     await answer(queued({ holders: [hold.id] }));
@@ -194,11 +194,11 @@ describe('a release', () => {
     const { clock, store, engine, take } = engineBench();
     const released = engine.releases.release(await take({ holdAtLeast: 1_000 }));
     await clock.pass(600);
-    store.releases[0]!.answer.reject(passing());
+    store.releases[0]!.reply.reject(passing());
     await expect(released).rejects.toThrow('the connection is lost');
     await clock.pass(250);
     expect(store.releases.map(({ request }) => request.keep)).toEqual([1_000, 150]);
-    store.releases[1]!.answer.reject(passing());
+    store.releases[1]!.reply.reject(passing());
     await clock.pass(250);
     expect(store.releases[2]!.request.keep).toBe(0);
   });
@@ -303,7 +303,7 @@ it('counts the reply to a verify from when the request was sent, also for the ne
   const waiting = acquire({ lease: 1_000 });
   const verified = engine.leases.verify(hold);
   await clock.pass(40);
-  store.renewals[0]!.answer.resolve([1_000]);
+  store.renewals[0]!.reply.resolve([1_000]);
   await verified;
   void engine.releases.release(hold);
   const next = await waiting;
@@ -311,7 +311,7 @@ it('counts the reply to a verify from when the request was sent, also for the ne
   expect(next.validUntil).toBeLessThan(end);
 });
 
-it('asks soon for an extension if an answer of another server has overtaken its answer', async () => {
+it('asks soon for an extension if a reply of another server has overtaken its reply', async () => {
   const { clock, store, engine, take } = engineBench();
   const hold = await take({ renews: false });
   await clock.pass(20_000);
@@ -320,15 +320,15 @@ it('asks soon for an extension if an answer of another server has overtaken its 
   store.epoch += 1;
   engine.watchdog.renewNow([hold]);
   await clock.pass(100);
-  store.renewals[1]!.answer.resolve([9_900]);
+  store.renewals[1]!.reply.resolve([9_900]);
   await settled();
-  store.renewals[0]!.answer.resolve([90_000]);
+  store.renewals[0]!.reply.resolve([90_000]);
   await extended;
   for (let i = 0; i < 60 && store.renewals.length < 3; i += 1) await clock.pass(100);
   expect(hold.remaining).toBeGreaterThan(3_000);
-  const { request, answer } = store.renewals[2]!;
+  const { request, reply } = store.renewals[2]!;
   expect(request[0]!.lease).toBeGreaterThan(80_000);
-  answer.resolve([request[0]!.lease]);
+  reply.resolve([request[0]!.lease]);
   await clock.pass(60_000);
   expect(hold.isHeld).toBe(true);
 });
@@ -336,7 +336,7 @@ it('asks soon for an extension if an answer of another server has overtaken its 
 it('a renewal that an extend has moved is not late', async () => {
   const { clock, store, context, engine, take } = engineBench();
   const extended = engine.leases.extend(await take(), 60_000);
-  store.renewals[0]!.answer.resolve([60_000]);
+  store.renewals[0]!.reply.resolve([60_000]);
   await extended;
   const lags: number[] = [];
   for (let i = 0; i < 5; i += 1) {
@@ -386,26 +386,26 @@ it('an unreachable store fails single tries at once, and waiters after commandTi
 
 describe('several keys that are requested in one step', () => {
   /**
-   * The first question was executed, and is asked again on a new connection, behind that of a waiter for one of the
+   * The first request was executed, and is asked again on a new connection, behind that of a waiter for one of the
    * keys.
    */
   async function withWaiter() {
-    const { store, engine, acquire, answer: answerWaiter, left } = engineBench();
-    const answer = deferred<readonly HeldReply[] | undefined>();
-    store.acquireAll = () => answer;
+    const { store, engine, acquire, answer, left } = engineBench();
+    const reply = deferred<readonly HeldReply[] | undefined>();
+    store.acquireAll = () => reply;
     const { signal, abort } = abortable();
     const all = engine.acquireAll(SET, { waitTimeout: Infinity, signal });
     all.catch(() => undefined);
     void acquire({ key: 'b' });
-    const findHolder = () => answerWaiter(queued({ holders: ['me:2'] }));
-    return { all, answer, abort, findHolder, left, engine };
+    const findHolder = () => answer(queued({ holders: ['me:2'] }));
+    return { all, reply, abort, findHolder, left, engine };
   }
 
   it('are not released by a waiter that finds them held before their reply', async () => {
-    const { all, answer, findHolder, left, engine } = await withWaiter();
+    const { all, reply, findHolder, left, engine } = await withWaiter();
     await findHolder();
     expect(left()).toEqual([]);
-    answer.resolve([held(5, 30_000), held(6, 30_000)] as HeldReply[]);
+    reply.resolve([held(5, 30_000), held(6, 30_000)] as HeldReply[]);
     expect((await all).map(({ id, isHeld }) => [id, isHeld])).toEqual([
       ['me:1', true],
       ['me:2', true],
@@ -448,7 +448,7 @@ describe('several keys that are requested one by one in a single try', () => {
     all.catch(() => undefined);
     await settled();
     meanwhile(abort, engine);
-    store.releases[0]!.answer.resolve(RELEASED);
+    store.releases[0]!.reply.resolve(RELEASED);
     await settled();
     expect(store.acquires).toHaveLength(1);
     return { all, signal };
@@ -468,9 +468,9 @@ describe('several keys that are requested one by one in a single try', () => {
 describe('a lock that the first of two callers releases', () => {
   it.each([
     [true, 'no other client has asked for it', ['held']],
-    [false, 'a message to yield comes before the answer that is the grant', ['yield', 'held']],
+    [false, 'a message to yield comes before the reply that is the grant', ['yield', 'held']],
     [false, 'a message to yield comes before a pushed grant', ['queued', 'yield', 'pushed']],
-    [false, 'a message to yield comes behind a pushed grant, before the answer', ['pushed', 'yield', 'queued']],
+    [false, 'a message to yield comes behind a pushed grant, before the reply', ['pushed', 'yield', 'queued']],
     [false, 'a message to yield comes behind the grant', ['held', 'yield']],
     [true, 'another acquisition is to yield', ['another yields', 'held']],
   ])('goes to the second one (%j) if %s', async (isHandedOn, _when, happens) => {

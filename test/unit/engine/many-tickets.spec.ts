@@ -29,7 +29,7 @@ function setUp(
   /** Answers what has been asked so far: the store wants to be asked again as late as the request says. */
   const answer = async (): Promise<void> => {
     for (const { length } = store.acquires; answered < length; answered += 1) {
-      const { request, answer: to } = store.acquires[answered]!;
+      const { request, reply: to } = store.acquires[answered]!;
       to.resolve(queued({ retryAfter: request.period }));
     }
     await settled();
@@ -73,7 +73,7 @@ describe('a client that waits for very many keys', () => {
     expect(new Set(periods())).toEqual(new Set([SOON]));
   });
 
-  it('has at most 500 unanswered questions, and asks for the others in order', async () => {
+  it('has at most 500 unanswered requests, and asks for the others in order', async () => {
     const { store, answer, answerAll } = setUp(3_000);
     expect(store.acquires).toHaveLength(MOST_UNANSWERED);
     await answer();
@@ -84,7 +84,7 @@ describe('a client that waits for very many keys', () => {
     );
   });
 
-  it('has at most 500 unanswered questions after a reconnect', async () => {
+  it('has at most 500 unanswered requests after a reconnect', async () => {
     const { store, answerAll } = setUp(3_000);
     await answerAll();
     store.listener.restored();
@@ -122,25 +122,25 @@ describe('a client that waits for very many keys', () => {
     await eventually(() => store.acquires.length === 20_000 + MOST_UNANSWERED);
     store.unreachable = passing();
     clock.advance(1);
-    for (const { answer } of store.acquires.slice(-MOST_UNANSWERED)) answer.reject(passing());
+    for (const { reply } of store.acquires.slice(-MOST_UNANSWERED)) reply.reject(passing());
     // One period, and the time for which failures are retried.
     await clock.pass(SOON + 5_000 + 100);
     await eventually(() => ended.length === 20_000);
   });
 
-  it('does not ask more often because some questions fail while others are answered', async () => {
+  it('does not ask more often because some requests fail while others are answered', async () => {
     const { clock, store, answerAll } = setUp(20_000);
     await answerAll();
     store.listener.restored();
     await eventually(() => store.acquires.length === 20_000 + MOST_UNANSWERED);
     clock.advance(1);
     const [first, ...others] = store.acquires.slice(-MOST_UNANSWERED);
-    for (const { request, answer } of others) answer.resolve(queued({ retryAfter: request.period }));
-    first!.answer.reject(passing());
+    for (const { request, reply } of others) reply.resolve(queued({ retryAfter: request.period }));
+    first!.reply.reject(passing());
     await answerAll();
     const before = store.acquires.length;
     await clock.pass(SOON);
-    // The question that has failed.
+    // The request that has failed.
     expect(store.acquires.length - before).toBe(1);
   });
 });
@@ -173,7 +173,7 @@ describe('very many callers of one key', () => {
 
   it('are rejected in slices when the store fails', async () => {
     const { store, ended } = await setUpCallers();
-    store.acquires[0]!.answer.reject(lasting());
+    store.acquires[0]!.reply.reject(lasting());
     await areRejectedInSlices(ended);
     expect(new Set(ended)).toEqual(new Set([lasting()]));
   });
@@ -182,7 +182,7 @@ describe('very many callers of one key', () => {
     const { clock, store, ended } = setUp(10_000, { key: 'a', waitTimeout: SOON });
     await settled();
     clock.advance(SOON - 1);
-    store.acquires[0]!.answer.reject(lasting());
+    store.acquires[0]!.reply.reject(lasting());
     while (ended.length === 0) await settled();
     expect(ended.length).toBeLessThan(10_000);
     clock.advance(5);
@@ -218,7 +218,7 @@ it('20 000 readers that ask in one turn take about as long as other callers', ()
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
 
-it('keeps no caller that has had permits, although others always wait for an answer', async () => {
+it('keeps no caller that has had permits, although others always wait for a reply', async () => {
   const { store, engine, acquire } = engineBench({ store: permitStore() });
   const waiting: Array<Promise<Hold>> = [];
   const call = () => waiting.push(acquire(PERMIT));
@@ -226,10 +226,10 @@ it('keeps no caller that has had permits, although others always wait for an ans
   call();
   for (let i = 0; i < 100; i++) {
     call();
-    store.acquires[i]!.answer.resolve({ ...held(1_000 * (i + 1), 30_000), units: 1 } as AcquireReply);
+    store.acquires[i]!.reply.resolve({ ...held(1_000 * (i + 1), 30_000), units: 1 } as AcquireReply);
     const hold = (await waiting.shift())!;
     void engine.releases.release(hold);
-    store.releases.at(-1)!.answer.resolve(RELEASED);
+    store.releases.at(-1)!.reply.resolve(RELEASED);
     early.push(new WeakRef(hold));
   }
   await new Promise((resolve) => setImmediate(resolve));

@@ -8,7 +8,7 @@ function setUp() {
   const store = new FakeStore();
   new Releases(contextOf(store, clock)).leave('a', 'me:1', 0, clock.now() + 60_000);
   const fail = async (): Promise<void> => {
-    store.releases.at(-1)!.answer.reject(passing());
+    store.releases.at(-1)!.reply.reject(passing());
     await settled();
   };
   return { clock, store, fail };

@@ -12,13 +12,13 @@ const FARTHEST = 300;
 const ROUND_TRIP = 2 * FARTHEST;
 /** ms that timers and rounding cost. */
 const ROUNDING = 5;
-/** ms after which a command without an answer fails. */
+/** ms after which a command without a reply fails. */
 const COMMAND_TIMEOUT = 1_000;
 
 interface Way {
   readonly there: number;
   readonly back: number;
-  readonly loses: 'nothing' | 'question' | 'answer';
+  readonly loses: 'nothing' | 'request' | 'reply';
 }
 
 /** A server that executes commands in the order in which they were sent, and keeps one lease. */
@@ -29,7 +29,7 @@ class LeasingStore extends FakeStore {
   full = LEASE;
   /** What the holder has asked for with `extend`. */
   extended = 0;
-  /** Whether a renewal in full was answered since the last answer that was lost. */
+  /** Whether a renewal in full was answered since the last reply that was lost. */
   answers = true;
   private lostAt = -Infinity;
   private executedAt = 0;
@@ -65,14 +65,14 @@ class LeasingStore extends FakeStore {
       this.answers = false;
       this.lostAt = sent;
       this.clock.setTimer(COMMAND_TIMEOUT, () => answer.reject(passing()));
-      if (loses === 'question') return answer;
+      if (loses === 'request') return answer;
     }
     this.executedAt = Math.max(this.executedAt, sent + there);
     this.answeredAt = Math.max(this.answeredAt, this.executedAt + back);
     const answeredAt = this.answeredAt;
     this.clock.setTimer(this.executedAt - sent, () => {
       const reply = execute();
-      if (loses === 'answer') return;
+      if (loses === 'reply') return;
       this.clock.setTimer(answeredAt - this.clock.now(), () => {
         answer.resolve(reply);
         if (isRenewal && sent > this.lostAt) this.answers = true;
@@ -85,7 +85,7 @@ class LeasingStore extends FakeStore {
 const way = fc.record({
   there: fc.integer({ min: 1, max: FARTHEST }),
   back: fc.integer({ min: 1, max: FARTHEST }),
-  loses: fc.constantFrom<Way['loses'][]>('nothing', 'nothing', 'nothing', 'nothing', 'question', 'answer'),
+  loses: fc.constantFrom<Way['loses'][]>('nothing', 'nothing', 'nothing', 'nothing', 'request', 'reply'),
 });
 const call = fc.oneof(
   { weight: 6, arbitrary: fc.constant({ does: 'verify' as const, lease: 0 }) },
@@ -109,7 +109,7 @@ it('two thirds of the lease, less one round trip, are left whatever the holder a
       await settled();
       store.ends = clock.now() + granted;
       store.full = granted;
-      store.acquires[0]!.answer.resolve(held(5, granted, 50_000, 16));
+      store.acquires[0]!.reply.resolve(held(5, granted, 50_000, 16));
       let hold = await acquiring;
       const waiting: Array<Promise<Hold>> = [];
 

@@ -30,7 +30,7 @@ describe('a hold that callers have shared', () => {
     else await clock.pass(1_000);
     for (let i = 0; i < 60; i++) {
       expect(store.releases).toHaveLength(i + 1);
-      store.releases[i]!.answer.reject(passing());
+      store.releases[i]!.reply.reject(passing());
       await clock.pass(251);
     }
   });
@@ -83,7 +83,7 @@ describe('a reader whose lease was too short when it was lost', () => {
     const closed = engine.close(0);
     await clock.pass(5);
     expect(store.releases).toHaveLength(1);
-    store.releases[0]!.answer.resolve(RELEASED);
+    store.releases[0]!.reply.resolve(RELEASED);
     await closed;
   });
 });
@@ -120,7 +120,7 @@ describe('callers that share permits which the store does not know any more', ()
     const both = holds.map(release);
     kept[0]!.resolve('not-held');
     await settled();
-    store.releases[0]!.answer.resolve({ released, next: undefined });
+    store.releases[0]!.reply.resolve({ released, next: undefined });
     expect(await Promise.all(both)).toEqual([released, released]);
   });
 });

@@ -27,13 +27,13 @@ import type {
 import { deferred, type Deferred } from '../../../lab/testbed/wait/deferred.js';
 import { FakeClock, settled } from '../../../lab/testbed/clocks/fake-clock.js';
 
-/** Something that was asked of the store, and its answer in the hands of the test. */
+/** Something that was asked of the store, and its reply in the hands of the test. */
 export interface Asked<Request, Reply> {
   readonly request: Request;
-  readonly answer: Deferred<Reply>;
+  readonly reply: Deferred<Reply>;
 }
 
-/** A store whose answers, and their moments, the test decides. */
+/** A store whose replies, and their moments, the test decides. */
 export class FakeStore implements LockStore {
   readonly clientId = 'me';
   unreachable: LockStoreError | undefined;
@@ -42,7 +42,7 @@ export class FakeStore implements LockStore {
   listener!: LockStoreListener;
   closed = false;
   readonly latches = undefined;
-  /** The questions of acquisitions and renewals, in the order in which they were asked. */
+  /** The requests of acquisitions and renewals, in the order in which they were asked. */
   readonly order: Array<'acquire' | 'renew'> = [];
   readonly acquires: Array<Asked<AcquireRequest, AcquireReply>> = [];
   readonly releases: Array<Asked<ReleaseRequest, ReleaseReply>> = [];
@@ -78,11 +78,11 @@ export class FakeStore implements LockStore {
 }
 
 function note<Request, Reply>(list: Array<Asked<Request, Reply>>, request: Request): Promise<Reply> {
-  const answer = deferred<Reply>();
-  // Not every answer is waited for.
-  answer.catch(() => undefined);
-  list.push({ request, answer });
-  return answer;
+  const reply = deferred<Reply>();
+  // Not every reply is waited for.
+  reply.catch(() => undefined);
+  list.push({ request, reply });
+  return reply;
 }
 
 /** A failure that passes, such as a lost connection. */
@@ -90,11 +90,11 @@ export const passing = (): LockStoreError => new LockStoreError('the connection 
 /** A failure that stays, such as NOPERM. */
 export const lasting = (): LockStoreError => new LockStoreError('no permission');
 
-/** Answers to a release: the hold was there, or not. */
+/** Replies to a release: the hold was there, or not. */
 export const RELEASED: ReleaseReply = { released: true, next: undefined };
 export const NOT_HELD: ReleaseReply = { released: false, next: undefined };
 
-/** Answers to an acquire. The server's clock, `time`, has nothing to do with ours. */
+/** Replies to an acquire. The server's clock, `time`, has nothing to do with ours. */
 export const held = (token: number, lease: number, time = 50_000, turns = 1): AcquireReply => ({
   outcome: 'held',
   time,
@@ -180,12 +180,12 @@ export function engineBench<Store extends FakeStore = FakeStore>({
   /** A hold that was granted as soon as it was asked for, for `turns` callers. */
   const take = async (terms?: Wanted, turns = 1): Promise<Hold> => {
     const acquisition = acquire(terms);
-    store.acquires.at(-1)!.answer.resolve(held(5, 30_000, 50_000, turns));
+    store.acquires.at(-1)!.reply.resolve(held(5, 30_000, 50_000, turns));
     return acquisition;
   };
   /** Answers a request, by default the last one. */
   const answer = async (reply: AcquireReply, i = store.acquires.length - 1): Promise<void> => {
-    store.acquires[i]!.answer.resolve(reply);
+    store.acquires[i]!.reply.resolve(reply);
     await settled();
   };
   /** Reports a grant of the first request. */

@@ -31,16 +31,16 @@ async function setUp(
   );
   let answered = 0;
   const ids = store.acquires.map(({ request }) => request.id);
-  /** Answers all questions: the store wants to be asked again as late as the request says. */
+  /** Answers all requests: the store wants to be asked again as late as the request says. */
   const answer = async (reply?: AcquireReply): Promise<void> => {
     for (; answered < store.acquires.length; answered += 1) {
-      const { request, answer: to } = store.acquires[answered]!;
+      const { request, reply: to } = store.acquires[answered]!;
       to.resolve(reply ?? queued({ retryAfter: request.period }));
     }
     await settled();
   };
   const fail = async (): Promise<void> => {
-    for (; answered < store.acquires.length; answered += 1) store.acquires[answered]!.answer.reject(passing());
+    for (; answered < store.acquires.length; answered += 1) store.acquires[answered]!.reply.reject(passing());
     await settled();
   };
   /** Passes time, and returns which waiters ask meanwhile, by number. */
@@ -71,7 +71,7 @@ describe('the tickets of a client for one key', () => {
     expect(await askIn(LATE - 2 * SOON)).toEqual([0, 1]);
   });
 
-  it('are kept by the store for longer than until the next question, one failure and another question', async () => {
+  it('are kept by the store for longer than until the next request, one failure and another request', async () => {
     const { store } = await setUp(3);
     const [first, , last] = store.acquires.map(({ request }) => request);
     expect(first!.patience).toBe(2 * SOON + 5_000);
@@ -93,7 +93,7 @@ describe('the tickets of a client for one key', () => {
   });
 
   it.each(['is answered before', 'is answered after'])(
-    'ask soon at the front if the first question %s',
+    'ask soon at the front if the first request %s',
     async (when) => {
       const { answer, askIn, stop } = await setUp(3);
       if (when === 'is answered before') await answer();

@@ -41,11 +41,11 @@ function setUp({ waits = true } = {}) {
   };
   const ticket = new Ticket(parts, 'a', TERMS, { ...PLACES, waits }, listener);
   const answer = async (reply: AcquireReply, i = store.acquires.length - 1) => {
-    store.acquires[i]!.answer.resolve(reply);
+    store.acquires[i]!.reply.resolve(reply);
     await settled();
   };
   const fail = async (error: Error) => {
-    store.acquires.at(-1)!.answer.reject(error);
+    store.acquires.at(-1)!.reply.reject(error);
     await settled();
   };
   return { clock, store, ticket, told, grants, answer, fail };
@@ -94,7 +94,7 @@ describe('a pushed grant', () => {
   it("is valid by the server's clock, from the previous request", async () => {
     const { clock, ticket, grants, store } = await waiting();
     clock.advance(1_500);
-    // Granted a second after the answer, which was asked for at 1000; but that second is the server's.
+    // Granted a second after the reply, which was asked for at 1000; but that second is the server's.
     ticket.pushed(push());
     expect(grants).toMatchObject([{ id: ID, token: 11, lease: 3_000, from: 1_990 }]);
     expect(store.acquires).toHaveLength(1);
@@ -120,7 +120,7 @@ describe('a pushed grant', () => {
   it.each([
     ['its token is no larger than the last one told', push({ token: 10 })],
     ['less than half of its lease is ahead', push({ time: 50_000, lease: 3_000 })],
-    ['it was granted before the answer', push({ time: 40_000 })],
+    ['it was granted before the reply', push({ time: 40_000 })],
   ])('makes the waiter retry at once if %s', async (_, grant) => {
     const { clock, ticket, grants, store } = await waiting();
     clock.advance(1_500);

@@ -34,8 +34,8 @@ function setUp() {
   };
   /** Answers the latest renewal: every hold in it got the lease that it requested. */
   const confirm = async (i = store.renewals.length - 1) => {
-    const { request, answer } = store.renewals[i]!;
-    answer.resolve(request.map(({ lease }) => lease));
+    const { request, reply } = store.renewals[i]!;
+    reply.resolve(request.map(({ lease }) => lease));
     await settled();
   };
   /** The keys in each renewal so far. */
@@ -148,7 +148,7 @@ describe('the watchdog', () => {
     const hold = watch();
     for (let ms = 0; ms < 3_000; ms++) {
       await clock.pass(1);
-      for (const { answer } of store.renewals) answer.resolve([passing()]);
+      for (const { reply } of store.renewals) reply.resolve([passing()]);
     }
     expect(store.renewals.length).toBeGreaterThan(5);
     expect(store.renewals.length).toBeLessThan(100);
@@ -163,7 +163,7 @@ describe('the watchdog', () => {
     const { clock, store, watch } = setUp();
     const hold = watch();
     await clock.pass(1_000);
-    store.renewals[0]!.answer.resolve([passing()]);
+    store.renewals[0]!.reply.resolve([passing()]);
     await clock.pass(10);
     hold.lose('forced');
     expect(hold.loss!.cause).toBeUndefined();
@@ -175,7 +175,7 @@ describe('the watchdog', () => {
     await clock.pass(1_000);
     expect(store.renewals).toHaveLength(1);
     const answers: Record<string, RenewReply> = { a: passing(), b: 'not-held', c: 3_000 };
-    store.renewals[0]!.answer.resolve(store.renewals[0]!.request.map(({ key }) => answers[key]!));
+    store.renewals[0]!.reply.resolve(store.renewals[0]!.request.map(({ key }) => answers[key]!));
     await settled();
     expect([told, holds.map(({ state }) => state)]).toEqual([['renewed c 1'], ['held', 'lost', 'held']]);
     expect(store.releases.map(({ request }) => request.key)).toEqual(['b']);
@@ -212,13 +212,13 @@ describe('the watchdog', () => {
     for (const hold of [kept, released]) watchdog.remove(hold);
     released.end();
     // Its renewal was executed behind its release.
-    store.renewals[0]!.answer.resolve([3_000, 'not-held']);
+    store.renewals[0]!.reply.resolve([3_000, 'not-held']);
     await clock.pass(10_000);
     expect(store.renewals).toHaveLength(1);
     expect([told, lost, released.state]).toEqual([[], [], 'released']);
   });
 
-  it('takes a reply to the question of an earlier holder of the grant', async () => {
+  it('takes a reply to the request of an earlier holder of the grant', async () => {
     const { clock, store, watchdog, watch } = setUp();
     const first = watch();
     await clock.pass(1_000);
@@ -228,7 +228,7 @@ describe('the watchdog', () => {
     watchdog.add(second);
     expect(second.remaining).toBeGreaterThan(1_500);
     // A replica without the latest renewal has taken over.
-    store.renewals[0]!.answer.resolve([600]);
+    store.renewals[0]!.reply.resolve([600]);
     await settled();
     expect(second.remaining).toBeLessThanOrEqual(600);
   });

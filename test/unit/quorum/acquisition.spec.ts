@@ -105,11 +105,11 @@ describe('an acquisition over several masters', () => {
   it('fails if too many masters fail, and releases its votes', async () => {
     const [, answer, a, b, c, d, e] = await asked(5, { waits: false });
     a.holds();
-    b.acquired.answer.reject(passing());
-    c.acquired.answer.reject(passing());
+    b.acquired.reply.reject(passing());
+    c.acquired.reply.reject(passing());
     await settled();
     expect(answer.error).toBeUndefined();
-    d.acquired.answer.reject(passing());
+    d.acquired.reply.reject(passing());
     await settled();
     expect(answer.error).toMatchObject({
       transient: true,
@@ -125,7 +125,7 @@ describe('an acquisition over several masters', () => {
   it.each(['before', 'after'])('leaves no ticket if a majority refuses it %s the other reply', async (order) => {
     const [quorum, answer, a, b, queueing] = await asked(3, { owner: 'me' });
     const refuse = (): void => {
-      for (const member of [a, b]) member.acquired.answer.resolve({ outcome: 'upgrade', time: 0 });
+      for (const member of [a, b]) member.acquired.reply.resolve({ outcome: 'upgrade', time: 0 });
     };
     if (order === 'before') {
       refuse();
@@ -141,7 +141,7 @@ describe('an acquisition over several masters', () => {
 
   it('does not retry permanent failures', async () => {
     const [quorum, answer] = await asked(3);
-    for (const member of quorum.members) member.acquired.answer.reject(lasting());
+    for (const member of quorum.members) member.acquired.reply.reject(lasting());
     await settled();
     expect(answer.error).toMatchObject({ transient: false });
   });
@@ -278,7 +278,7 @@ describe('an acquisition over several masters', () => {
     const answer = await quorum.ask();
     for (const member of quorum.members) member.holds();
     await settled();
-    lost!.answer.reject(passing());
+    lost!.reply.reject(passing());
     await expect(answer.promise).resolves.toMatchObject({ outcome: 'held' });
     await quorum.clock.pass(500);
     expect(quorum.members.map(({ releases }) => releases.length)).toEqual([0, 0, 0]);
@@ -448,7 +448,7 @@ describe('an acquisition over several masters', () => {
     await settled();
     void quorum.store.release(RELEASE).catch(() => undefined);
     expect(await answer.promise).toMatchObject({ outcome: 'left' });
-    // Where the question is still on its way it may come behind the release.
+    // Where the request is still on its way it may come behind the release.
     expect(quorum.members.map(({ releases }) => releases[0]!.request.tombstoneFor)).toEqual([0, 1_000, 1_000]);
   });
 });

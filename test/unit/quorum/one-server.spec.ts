@@ -32,10 +32,10 @@ describe('a server that replies by two addresses in one round', () => {
   it('counts once in a renewal', async () => {
     const { quorum, members } = await separate();
     const answer = watch(quorum.store.renew([{ key: 'a', id: 'me:1', lease: 1_000 }]));
-    members[0].renewals[0]!.answer.resolve([1_000]);
+    members[0].renewals[0]!.reply.resolve([1_000]);
     await redirect(members);
-    members[1].renewals[0]!.answer.resolve([1_000]);
-    members[2].renewals[0]!.answer.reject(passing());
+    members[1].renewals[0]!.reply.resolve([1_000]);
+    members[2].renewals[0]!.reply.reject(passing());
     await settled();
     expect(answer.value).toMatchObject([{ code: 'LOCK_STORE', transient: true }]);
   });
@@ -44,12 +44,12 @@ describe('a server that replies by two addresses in one round', () => {
     const { quorum, members } = await separate();
     await quorum.hold();
     const answer = watch(quorum.store.release(RELEASE));
-    members[0].releases[0]!.answer.resolve(NOT_HELD);
+    members[0].releases[0]!.reply.resolve(NOT_HELD);
     await redirect(members);
-    members[1].releases[0]!.answer.resolve(NOT_HELD);
+    members[1].releases[0]!.reply.resolve(NOT_HELD);
     await settled();
     expect(answer.value).toBeUndefined();
-    members[2].releases[0]!.answer.resolve(RELEASED);
+    members[2].releases[0]!.reply.resolve(RELEASED);
     await quorum.clock.pass(20);
     expect(answer.value).toMatchObject({ released: true });
   });
@@ -60,9 +60,9 @@ describe('a server that replies by two addresses in one round', () => {
     const [a, b, c] = members;
     c.holds();
     const busy = queued({ outcome: 'busy', lastToken: 0, holders: [RIVAL] });
-    a.acquired.answer.resolve(busy);
+    a.acquired.reply.resolve(busy);
     await redirect(members);
-    b.acquired.answer.resolve(busy);
+    b.acquired.reply.resolve(busy);
     await settled();
     // One server is no majority: the rival comes last, so it releases its vote.
     expect(c.releases).toHaveLength(0);
@@ -71,20 +71,20 @@ describe('a server that replies by two addresses in one round', () => {
   it('does not count if its connection was lost again before it was checked', async () => {
     const { quorum, members } = await separate();
     const answer = watch(quorum.store.renew([{ key: 'a', id: 'me:1', lease: 1_000 }]));
-    members[0].renewals[0]!.answer.resolve([1_000]);
+    members[0].renewals[0]!.reply.resolve([1_000]);
     await settled();
     members[0].epoch += 1;
     members[1].epoch += 1;
     let identify = (_runId: string): void => undefined;
     members[1].identity = () => new Promise((resolve) => (identify = (runId) => resolve({ runId, inCluster: false })));
-    members[1].renewals[0]!.answer.resolve([1_000]);
+    members[1].renewals[0]!.reply.resolve([1_000]);
     await settled();
     // The reply came on the connection before this one.
     members[1].epoch += 1;
     identify('one');
     await settled();
     identify('two');
-    members[2].renewals[0]!.answer.reject(passing());
+    members[2].renewals[0]!.reply.reject(passing());
     await settled();
     expect(answer.value).toMatchObject([{ code: 'LOCK_STORE', transient: true }]);
   });

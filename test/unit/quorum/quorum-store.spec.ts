@@ -15,16 +15,16 @@ describe('a release over several masters', () => {
 
   it('reports a lost lock only if a majority did not have it', async () => {
     const { quorum, answer } = await release();
-    quorum.members[0].releases[0]!.answer.resolve(NOT_HELD);
-    quorum.members[1].releases[0]!.answer.resolve(NOT_HELD);
+    quorum.members[0].releases[0]!.reply.resolve(NOT_HELD);
+    quorum.members[1].releases[0]!.reply.resolve(NOT_HELD);
     await settled();
     expect(answer.value).toMatchObject({ released: false });
   });
 
   it('waits only briefly for a third master that does not answer', async () => {
     const { quorum, answer } = await release();
-    quorum.members[0].releases[0]!.answer.resolve(NOT_HELD);
-    quorum.members[1].releases[0]!.answer.resolve(RELEASED);
+    quorum.members[0].releases[0]!.reply.resolve(NOT_HELD);
+    quorum.members[1].releases[0]!.reply.resolve(RELEASED);
     await quorum.clock.pass(9);
     expect(answer.value).toBeUndefined();
     await quorum.clock.pass(2);
@@ -33,7 +33,7 @@ describe('a release over several masters', () => {
 
   it('leaves a tombstone on a master that may still execute a request without a reply', async () => {
     const [quorum, answer, silent, ...others] = await Quorum.asked(3);
-    silent.acquired.answer.reject(passing());
+    silent.acquired.reply.reject(passing());
     for (const member of others) member.holds();
     await answer.promise;
     void quorum.store.release(RELEASE).catch(() => undefined);
@@ -52,7 +52,7 @@ describe('a release over several masters', () => {
 
   it('fails if a majority fails, without waiting for the rest', async () => {
     const { quorum, answer } = await release(5);
-    for (const member of quorum.members.slice(0, 3)) member.releases[0]!.answer.reject(passing());
+    for (const member of quorum.members.slice(0, 3)) member.releases[0]!.reply.reject(passing());
     await settled();
     expect(answer.error).toMatchObject({ code: 'LOCK_STORE', transient: true });
   });
@@ -72,7 +72,7 @@ describe('a renewal over several masters', () => {
       const quorum = await quorumOf(3);
       const answer = watch(quorum.store.renew([{ key: 'a', id: 'me:1', lease: 1_000 }]));
       replies.forEach((reply, i) => {
-        if (reply !== undefined) quorum.members[i]!.renewals[0]!.answer.resolve([reply]);
+        if (reply !== undefined) quorum.members[i]!.renewals[0]!.reply.resolve([reply]);
       });
       await settled();
       expect(answer.value).toEqual([expected]);
@@ -83,8 +83,8 @@ describe('a renewal over several masters', () => {
     const quorum = await quorumOf(3);
     const requests = ['me:1', 'me:2'].map((id) => ({ key: 'a', id, lease: 1_000 }));
     const answer = watch(quorum.store.renew(requests));
-    quorum.members[0].renewals[0]!.answer.resolve([900, 'not-held']);
-    quorum.members[1].renewals[0]!.answer.resolve([900, 900]);
+    quorum.members[0].renewals[0]!.reply.resolve([900, 'not-held']);
+    quorum.members[1].renewals[0]!.reply.resolve([900, 900]);
     await quorum.clock.pass(11);
     expect(answer.value).toEqual([900, expect.any(Error)]);
   });
@@ -92,11 +92,11 @@ describe('a renewal over several masters', () => {
   it('waits for a slow master if that must decide everything', async () => {
     const quorum = await quorumOf(3);
     const answer = watch(quorum.store.renew([{ key: 'a', id: 'me:1', lease: 1_000 }]));
-    quorum.members[0].renewals[0]!.answer.resolve(['not-held']);
-    quorum.members[1].renewals[0]!.answer.resolve([900]);
+    quorum.members[0].renewals[0]!.reply.resolve(['not-held']);
+    quorum.members[1].renewals[0]!.reply.resolve([900]);
     await quorum.clock.pass(400);
     expect(answer.value).toBeUndefined();
-    quorum.members[2].renewals[0]!.answer.resolve([500]);
+    quorum.members[2].renewals[0]!.reply.resolve([500]);
     await settled();
     expect(answer.value).toEqual([500]);
   });

@@ -19,7 +19,7 @@ async function renewOf(id: string, quorum: Quorum, ...replies: RenewReply[]): Pr
 }
 
 async function answer(quorum: Quorum, renewal: Promise<unknown>, ...replies: RenewReply[]): Promise<void> {
-  replies.forEach((reply, i) => quorum.members[i]!.renewals.at(-1)!.answer.resolve([reply]));
+  replies.forEach((reply, i) => quorum.members[i]!.renewals.at(-1)!.reply.resolve([reply]));
   await renewal;
   await settled();
 }
@@ -80,7 +80,7 @@ describe('a hold that some masters no longer know', () => {
     void quorum.store.release(RELEASE);
     await answer(quorum, renewal, 'not-held', 9_000, 9_000);
     expect(leases(quorum)).toEqual([[], [], []]);
-    for (const { releases } of quorum.members) releases[0]!.answer.resolve(RELEASED);
+    for (const { releases } of quorum.members) releases[0]!.reply.resolve(RELEASED);
   });
 
   it('leaves a tombstone with its release if a vote is pending', async () => {

@@ -72,16 +72,16 @@ export class FakeMember extends FakeStore implements QuorumMember {
   /** Answers the last acquire. */
   holds(token = 1, lease = 10_000): void {
     this.ends = this.sent + lease;
-    this.acquired.answer.resolve(held(token, lease));
+    this.acquired.reply.resolve(held(token, lease));
   }
 
   contends(details: Partial<ContendedReply> = {}): void {
-    this.acquired.answer.resolve(queued({ lastToken: 0, ...details }));
+    this.acquired.reply.resolve(queued({ lastToken: 0, ...details }));
   }
 
   /** Answers the last release: the request that came with it got the lock at once. */
   regrants(): void {
-    this.releases.at(-1)!.answer.resolve({ released: true, next: held(9, 10_000, 0) });
+    this.releases.at(-1)!.reply.resolve({ released: true, next: held(9, 10_000, 0) });
   }
 
   /** Reports a grant. */
