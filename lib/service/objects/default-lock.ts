@@ -158,8 +158,9 @@ export class DefaultLock implements LockObject {
   private async take<T extends HeldLock | null>(
     waits: boolean,
     reentrant: boolean,
-    acquire: () => Promise<T>,
+    request: () => Promise<T>,
   ): Promise<T> {
+    const acquire = (): Promise<T> => request().then((handle) => this.endingAsOne(handle));
     if (this.owner !== undefined) return acquire();
     const scope = currentScope();
     const taken = this.takenHere(scope);
@@ -172,6 +173,15 @@ export class DefaultLock implements LockObject {
     }
     const handle = await taken.take(acquire, inUse);
     if (handle !== null) scope?.add(handle);
+    return handle;
+  }
+
+  /** If one of several keys is lost, `unlock()` is refused. So the others must not stay held. */
+  private endingAsOne<T extends HeldLock | null>(handle: T): T {
+    if (this.keys.length > 1)
+      handle?.onLost(({ key }, lost) =>
+        (lost as HeldLock).abandon(`was acquired together with '${key}', which was lost`),
+      );
     return handle;
   }
 

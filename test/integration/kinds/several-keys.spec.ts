@@ -375,6 +375,25 @@ describe('several keys in scopes', () => {
     await expect(run).rejects.toMatchObject({ code: 'LOCK_LOST' });
   });
 
+  it.each([
+    ['its unlock() is refused', {}],
+    ['its unlock() is refused, and it has an owner', { owner: 'ada' }],
+    ['its caller only unlocks what it holds', {}, true],
+  ])(
+    'are free within a lease after a multi-lock has lost one of them, if %s',
+    async (_, options, isGuarded = false) => {
+      const [service, other] = await bench.pair({ renewedLease: 1_000 });
+      const multi = service.getMultiLock(['a', 'b'], options);
+      const handle = await multi.lock();
+      await other.forceRelease('a');
+      await eventually(() => !handle.isHeld);
+      if (isGuarded) expect(multi.isHeldByCurrentContext()).toBe(false);
+      else await expect(multi.unlock()).rejects.toMatchObject({ code: 'LOCK_NOT_HELD' });
+      const next = await other.acquire('b', { waitTimeout: 2_000 });
+      expect(next.isHeld).toBe(true);
+    },
+  );
+
   it('are not released by a multi-lock inside the scope', async () => {
     const service = await bench.service();
     const multi = service.getMultiLock(['a', 'b']);
