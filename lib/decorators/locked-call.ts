@@ -28,6 +28,7 @@ import type { Method } from './lockable-method.js';
 import type { ReturnKind } from './method-lock-metadata.js';
 import { namesOfKeys } from '../common/describe.js';
 import { isThenable } from '../common/settle.js';
+import { isObject } from '../common/type-guards.js';
 
 /** Finds the service of a call. Throws if there is none: the method never runs unlocked instead. */
 export type ServiceOf = (self: unknown, declaration: LockDeclaration) => LockService;
@@ -80,7 +81,7 @@ async function lockPromise(
   const service = serviceOf(call.self, declaration);
   if (declaration.applies?.(call) === false) return promised(declaration, method());
 
-  const defaults: Defaults = service.defaults ?? NO_DEFAULTS;
+  const defaults: Defaults = isObject(service.defaults) ? service.defaults : NO_DEFAULTS;
   const { keyOf, builtKeys, options, context } = declaration;
   const named = keyOf(call);
   const keys = defaults.keyBuilder === undefined ? named : builtKeys(call, named, defaults.keyBuilder);
@@ -195,7 +196,7 @@ type Reaction = 'throw' | 'skip' | ((error: any, ...args: any[]) => unknown);
 /** What applies to methods unless their own options say otherwise. */
 type Defaults = Partial<CallDefaults>;
 
-/** Those of a stand-in for the service in a test. */
+/** Those of a stand-in for the service in a test, which may have a function in their place. */
 const NO_DEFAULTS: Defaults = {};
 
 /** What the caller of a method that did not run gets. */

@@ -56,6 +56,11 @@ export interface ForceReleaseOptions {
   by?: string | undefined;
 }
 
+/** The error if Nest constructs the class itself, which has no parts then. */
+const WITHOUT_MODULE =
+  'a LockService is provided by RedisLockModule.forRoot(), or returned by createLockClient(): leave it out of providers, and ' +
+  'inject it where you would extend it.';
+
 /** So often a shutdown that waits for open requests logs the locks that are held, in ms. */
 const DRAIN_REPORTS = 5_000;
 
@@ -93,6 +98,7 @@ export class LockService {
     readonly events: Observable<LockEvent>,
     private readonly options: LockServiceOptions,
   ) {
+    if (engine === undefined) throw new LockConfigError(WITHOUT_MODULE);
     this.instance = options.instance;
     this.defaults = options.defaults;
     [this.clientId, this.label] = [engine.clientId, context.identity.label];

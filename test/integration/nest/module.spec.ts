@@ -255,6 +255,17 @@ describe('RedisLockModule', () => {
       expect(await app.get(Stock).reserve()).toBe('mine: stock');
     });
 
+    it('a mock that has a mock for each name, such as that of createMock(), takes the place of the service', async () => {
+      const mock: object = new Proxy(() => undefined, { get: (_, name) => (name === 'then' ? undefined : mock) });
+      const app = await bench.start(
+        bench
+          .build({ providers: [Stock] })
+          .overrideProvider(LockService)
+          .useValue(mock),
+      );
+      expect(await app.get(Stock).reserve()).toBeUndefined();
+    });
+
     it('overrideProvider(getLockServiceToken(name)) reaches those of a named instance', async () => {
       const builder = bench.build({ providers: [Jobs] }, { instance: 'jobs' });
       const app = await bench.start(builder.overrideProvider(getLockServiceToken('jobs')).useValue(standIn('mine')));
@@ -300,6 +311,12 @@ describe('RedisLockModule', () => {
         code: 'LOCK_CONFIG',
         message: expect.stringMatching(`the options of ${name}.forRootAsync depend on a request.*write keyBuilder`),
       });
+    });
+
+    it.each([LockService, class Locks extends LockService {}])('%p among the providers', async (provider) => {
+      await expect(start([bench.locks()], [provider])).rejects.toEqual(
+        lockError('LOCK_CONFIG', 'leave it out of providers, and inject it where you would extend it'),
+      );
     });
 
     it('a page without options', async () => {
