@@ -7,8 +7,7 @@ import { promisify } from 'node:util';
 import * as client from 'prom-client';
 import { prometheusMetrics } from '../../lib/observation/metrics/index.js';
 import { findPromtool } from '../../scripts/lib/promtool.mjs';
-import { LockBench } from '../../lab/testbed/locks/locks.js';
-import { eventually } from '../../lab/testbed/wait/eventually.mjs';
+import { LockBench, eventually } from '../../lab/testbed/locks/locks.js';
 
 const run = promisify(execFile);
 const RULES = fileURLToPath(new URL('../../docs/alert-rules.yml', import.meta.url));

@@ -7,8 +7,7 @@ import type { RedisLockRootOptions } from '../../lib/module/redis-lock.options.j
 import type { RedisLockDashboardOptions } from 'nestjs-redis-locks/dashboard';
 import { NestBench } from '../integration/nest/support.js';
 import { serve, type DashboardServer } from '../integration/dashboard/support.js';
-import { eventually, eventuallyPasses } from '../../lab/testbed/wait/eventually.mjs';
-import { aborted } from '../../lab/testbed/locks/locks.js';
+import { aborted, eventually, eventuallyPasses } from '../../lab/testbed/locks/locks.js';
 import { accessibilityFaults, clippedTexts } from './accessibility.js';
 import { Browser, type Look } from './page.js';
 

@@ -1,6 +1,5 @@
 import { ClusterBench } from '../../lab/testbed/locks/cluster-bench.js';
-import { eventually } from '../../lab/testbed/wait/eventually.mjs';
-import { expectHandoff } from '../../lab/testbed/locks/locks.js';
+import { expectHandoff, eventually } from '../../lab/testbed/locks/locks.js';
 
 /** One server that has all slots, and a plain connection: what a proxy before a whole Cluster looks like. */
 const bench = new ClusterBench({ masters: 1 }, { records: true });

@@ -1,7 +1,5 @@
 import { ClusterBench } from '../../lab/testbed/locks/cluster-bench.js';
-import { eventually } from '../../lab/testbed/wait/eventually.mjs';
-import { expectHandoff } from '../../lab/testbed/locks/locks.js';
-import { lockError } from '../../lab/testbed/locks/lock-error.js';
+import { expectHandoff, eventually, lockError } from '../../lab/testbed/locks/locks.js';
 
 /** A replica takes over about a second after its master counts as failed. */
 const NODE_TIMEOUT = 1_000;

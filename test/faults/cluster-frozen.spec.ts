@@ -1,12 +1,9 @@
 import { ClusterBench } from '../../lab/testbed/locks/cluster-bench.js';
-import type { LockHandle } from '../../lib/service/handles/lock-handle.js';
-import type { LockService } from '../../lib/service/lock.service.js';
+import type { LockHandle, LockService } from 'nestjs-redis-locks';
 import { shardChannel } from '../../lib/keys/redis-keys.js';
-import { eventually, throughout } from '../../lab/testbed/wait/eventually.mjs';
 import { idOf } from '../../lab/testbed/servers/cluster-nodes.mjs';
-import type { RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
 import { RunningTime } from '../../lab/testbed/wait/running-time.mjs';
-import { redisKey, timed, useOf } from '../../lab/testbed/locks/locks.js';
+import { redisKey, timed, useOf, eventually, throughout, type RedisServer } from '../../lab/testbed/locks/locks.js';
 
 const NODE_TIMEOUT = 2_000;
 const bench = new ClusterBench({ replicas: 1, nodeTimeout: NODE_TIMEOUT });

@@ -1,8 +1,6 @@
 import { ClusterBench } from '../../lab/testbed/locks/cluster-bench.js';
-import { eventually, eventuallyPasses } from '../../lab/testbed/wait/eventually.mjs';
-import type { RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
 import { RunningTime } from '../../lab/testbed/wait/running-time.mjs';
-import { timed, useOf } from '../../lab/testbed/locks/locks.js';
+import { timed, useOf, eventually, eventuallyPasses, type RedisServer } from '../../lab/testbed/locks/locks.js';
 
 const NODE_TIMEOUT = 2_000;
 const bench = new ClusterBench({ replicas: 1, nodeTimeout: NODE_TIMEOUT });

@@ -1,9 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ClusterBench } from '../../lab/testbed/locks/cluster-bench.js';
 import { ClusterProxies } from '../../lab/testbed/proxies/cluster-proxies.js';
-import { eventually } from '../../lab/testbed/wait/eventually.mjs';
 import { playWithEachFault, playWithFault } from '../../lab/testbed/locks/lock-scenario.js';
-import { expectHandoff, redisKey, timed } from '../../lab/testbed/locks/locks.js';
+import { expectHandoff, redisKey, timed, eventually } from '../../lab/testbed/locks/locks.js';
 
 /** Scenarios that are played at once, each over proxies and on a key of its own. */
 const AT_ONCE = 10;

@@ -1,8 +1,5 @@
-import type { LockHandle } from '../../lib/service/handles/lock-handle.js';
-import type { LockService } from '../../lib/service/lock.service.js';
-import type { AcquireOptions } from '../../lib/options/acquire-options.js';
-import { LockBench } from '../../lab/testbed/locks/locks.js';
-import { eventually } from '../../lab/testbed/wait/eventually.mjs';
+import type { LockHandle, LockService, AcquireOptions } from 'nestjs-redis-locks';
+import { LockBench, eventually } from '../../lab/testbed/locks/locks.js';
 
 const bench = new LockBench({ leavesNothing: true });
 const PATIENT = { waitTimeout: '20s' } as const;

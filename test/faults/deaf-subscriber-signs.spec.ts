@@ -1,9 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startReplica } from '../../lab/testbed/locks/replica-bench.js';
 import type { LockService } from '../../lib/service/lock.service.js';
-import { eventually } from '../../lab/testbed/wait/eventually.mjs';
-import { expectHandoff, LockBench } from '../../lab/testbed/locks/locks.js';
-import { startRedis, type RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
+import { expectHandoff, LockBench, eventually, startRedis, type RedisServer } from '../../lab/testbed/locks/locks.js';
 import { type RespProxy, type ConnectionFilter } from '../../lab/testbed/proxies/resp-proxy.mjs';
 
 const LISTENING: ConnectionFilter = ({ isSubscriber }) => isSubscriber;

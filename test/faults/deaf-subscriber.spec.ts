@@ -1,13 +1,10 @@
 import { detours } from '../../lab/testbed/proxies/detours.mjs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { LockService } from '../../lib/service/lock.service.js';
-import type { LockConnectionOption } from '../../lib/module/redis-lock.connection.js';
+import type { LockService, LockConnectionOption } from 'nestjs-redis-locks';
 import { ClusterProxies } from '../../lab/testbed/proxies/cluster-proxies.js';
-import { eventually } from '../../lab/testbed/wait/eventually.mjs';
-import { AT_ONCE } from '../../lab/testbed/locks/locks.js';
+import { AT_ONCE, eventually, startRedis } from '../../lab/testbed/locks/locks.js';
 import { startRedisCluster } from '../../lab/testbed/servers/redis-cluster.mjs';
 import { startRedisSentinels } from '../../lab/testbed/servers/redis-sentinels.mjs';
-import { startRedis } from '../../lab/testbed/servers/redis-server.mjs';
 import { RespProxy, type ConnectionFilter } from '../../lab/testbed/proxies/resp-proxy.mjs';
 import { overlapping } from '../../lab/testbed/wait/overlapping.js';
 import { RunningTime } from '../../lab/testbed/wait/running-time.mjs';

@@ -1,5 +1,4 @@
-import { eventually } from '../../lab/testbed/wait/eventually.mjs';
-import { LockBench, record, redisKey } from '../../lab/testbed/locks/locks.js';
+import { LockBench, record, redisKey, eventually } from '../../lab/testbed/locks/locks.js';
 
 const LEASE = 1_500;
 const LOST = expect.objectContaining({ code: 'LOCK_LOST', key: 'a' });

@@ -1,10 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { RespProxy } from '../../lab/testbed/proxies/resp-proxy.mjs';
 import { jest } from '@jest/globals';
 import type { LockCredentials } from 'nestjs-redis-locks';
-import { endAtOnce, LockBench } from '../../lab/testbed/locks/locks.js';
-import { eventually } from '../../lab/testbed/wait/eventually.mjs';
-import { lockError } from '../../lab/testbed/locks/lock-error.js';
+import { endAtOnce, LockBench, type RespProxy, eventually, lockError } from '../../lab/testbed/locks/locks.js';
 
 /** ms for which a login is valid. */
 const VALID = 3_000;

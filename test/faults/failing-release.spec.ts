@@ -1,6 +1,4 @@
-import { eventually } from '../../lab/testbed/wait/eventually.mjs';
-import { LockBench, redisKey, timed } from '../../lab/testbed/locks/locks.js';
-import { type RespProxy } from '../../lab/testbed/proxies/resp-proxy.mjs';
+import { LockBench, redisKey, timed, eventually, type RespProxy } from '../../lab/testbed/locks/locks.js';
 import { startLockWorker } from '../../lab/testbed/workers/lock-process.js';
 
 const bench = new LockBench({ records: true });

@@ -1,8 +1,7 @@
 import type { ChainableCommander, Redis } from 'ioredis';
 import type { LockHandle } from '../../lib/service/handles/lock-handle.js';
-import { LockBench, redisKey, timed } from '../../lab/testbed/locks/locks.js';
+import { LockBench, redisKey, timed, lockError } from '../../lab/testbed/locks/locks.js';
 import { keysWithTtl } from '../../lab/testbed/history/leaks.mjs';
-import { lockError } from '../../lab/testbed/locks/lock-error.js';
 
 const ROLES = ['state', 'queue', 'waiters', 'fence', 'tombstones'] as const;
 

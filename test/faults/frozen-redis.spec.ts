@@ -1,5 +1,4 @@
-import { abortOf, leaseEnd, LockBench, timed } from '../../lab/testbed/locks/locks.js';
-import { eventually } from '../../lab/testbed/wait/eventually.mjs';
+import { abortOf, leaseEnd, LockBench, timed, eventually } from '../../lab/testbed/locks/locks.js';
 
 /** By how much a wait may end late, on a machine that has other things to do. */
 const LATE = 1_000;

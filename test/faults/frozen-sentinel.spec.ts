@@ -1,9 +1,7 @@
 import { SentinelBench, trio } from '../../lab/testbed/locks/sentinel-bench.js';
-import { eventually, throughout } from '../../lab/testbed/wait/eventually.mjs';
 import { SilentPort } from '../../lab/testbed/proxies/silent-port.mjs';
-import type { RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
 import { RunningTime } from '../../lab/testbed/wait/running-time.mjs';
-import { redisKey, timed, useOf } from '../../lab/testbed/locks/locks.js';
+import { redisKey, timed, useOf, eventually, throughout, type RedisServer } from '../../lab/testbed/locks/locks.js';
 
 /** ms without an answer until the Sentinels take a server for dead. */
 const DOWN_AFTER = 2_000;

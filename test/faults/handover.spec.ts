@@ -1,8 +1,6 @@
 import { inspect } from 'node:util';
-import type { LockHandle } from '../../lib/service/handles/lock-handle.js';
-import type { LockService } from '../../lib/service/lock.service.js';
-import { eventually } from '../../lab/testbed/wait/eventually.mjs';
-import { LockBench, record } from '../../lab/testbed/locks/locks.js';
+import type { LockHandle, LockService } from 'nestjs-redis-locks';
+import { LockBench, record, eventually } from '../../lab/testbed/locks/locks.js';
 
 const bench = new LockBench();
 

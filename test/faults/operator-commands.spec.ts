@@ -1,6 +1,5 @@
 import { SCRIPTS, type ScriptName } from '../../lib/store/redis/scripts.generated.js';
-import { eventually } from '../../lab/testbed/wait/eventually.mjs';
-import { LockBench, timed } from '../../lab/testbed/locks/locks.js';
+import { LockBench, timed, eventually } from '../../lab/testbed/locks/locks.js';
 import type { CommandSelector } from '../../lab/testbed/proxies/resp-proxy.mjs';
 
 const bench = new LockBench();

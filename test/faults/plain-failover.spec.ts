@@ -1,6 +1,5 @@
 import { ReplicaBench, untilFollowing } from '../../lab/testbed/locks/replica-bench.js';
-import { eventually, eventuallyPasses } from '../../lab/testbed/wait/eventually.mjs';
-import { expectHandoff, timed } from '../../lab/testbed/locks/locks.js';
+import { expectHandoff, timed, eventually, eventuallyPasses } from '../../lab/testbed/locks/locks.js';
 
 /** With leases of 30 s waiters ask by themselves after 3 s at the earliest: anything sooner came by other means. */
 const SOON = 2_500;

@@ -1,7 +1,5 @@
-import { abortOf, expectHandoff, LockBench, timed } from '../../lab/testbed/locks/locks.js';
-import { eventually } from '../../lab/testbed/wait/eventually.mjs';
+import { abortOf, expectHandoff, LockBench, timed, eventually, lockError } from '../../lab/testbed/locks/locks.js';
 import type { ServerAddress } from '../../lib/store/redis/line.js';
-import { lockError } from '../../lab/testbed/locks/lock-error.js';
 
 const BOUND = 500;
 const LATE = 1_500;

@@ -1,9 +1,7 @@
 import type { LockService } from '../../lib/service/lock.service.js';
 import { SkewedMaster } from '../../lab/testbed/clocks/skewed-master.mjs';
 import { RedlockBench } from '../integration/redlock/support.js';
-import { eventually } from '../../lab/testbed/wait/eventually.mjs';
-import type { RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
-import { redisKey } from '../../lab/testbed/locks/locks.js';
+import { redisKey, eventually, type RedisServer } from '../../lab/testbed/locks/locks.js';
 
 const bench = new RedlockBench(3);
 const MINUTE = 60_000;

@@ -1,9 +1,7 @@
 import { RedlockBench } from '../integration/redlock/support.js';
 import { SCRIPTS } from '../../lib/store/redis/scripts.generated.js';
-import { eventually } from '../../lab/testbed/wait/eventually.mjs';
-import { timed } from '../../lab/testbed/locks/locks.js';
+import { timed, eventually, RespProxy } from '../../lab/testbed/locks/locks.js';
 import type { CommandSelector } from '../../lab/testbed/proxies/resp-proxy.mjs';
-import { RespProxy } from '../../lab/testbed/proxies/resp-proxy.mjs';
 
 const bench = new RedlockBench(3);
 const { sha1, source } = SCRIPTS.forceRelease;

@@ -1,8 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { RedlockBench } from '../integration/redlock/support.js';
-import { eventually } from '../../lab/testbed/wait/eventually.mjs';
-import { expectHandoff, redisKey } from '../../lab/testbed/locks/locks.js';
-import { lockError } from '../../lab/testbed/locks/lock-error.js';
+import { expectHandoff, redisKey, eventually, lockError } from '../../lab/testbed/locks/locks.js';
 
 const bench = new RedlockBench(3);
 

@@ -1,10 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { LockHandle } from '../../lib/index.js';
 import { RedlockBench } from '../integration/redlock/support.js';
-import { eventually } from '../../lab/testbed/wait/eventually.mjs';
-import { record, redisKey } from '../../lab/testbed/locks/locks.js';
-import { RespProxy } from '../../lab/testbed/proxies/resp-proxy.mjs';
-import { holdIds } from '../../lab/testbed/locks/redis-key.mjs';
+import { record, redisKey, eventually, RespProxy, holdIds } from '../../lab/testbed/locks/locks.js';
 
 const bench = new RedlockBench(3, { leavesNothing: true });
 const LEASE = 1_500;

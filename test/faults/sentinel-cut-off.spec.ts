@@ -1,8 +1,6 @@
 import type { LockService } from '../../lib/service/lock.service.js';
 import { SentinelBench, trio } from '../../lab/testbed/locks/sentinel-bench.js';
-import { eventually } from '../../lab/testbed/wait/eventually.mjs';
-import type { RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
-import { redisKey, timed, useOf } from '../../lab/testbed/locks/locks.js';
+import { redisKey, timed, useOf, eventually, type RedisServer } from '../../lab/testbed/locks/locks.js';
 
 /** ms without an answer until the Sentinels take a server for dead. */
 const DOWN_AFTER = 2_000;

@@ -1,8 +1,6 @@
 import type { LockHandle } from '../../lib/service/handles/lock-handle.js';
-import { eventually } from '../../lab/testbed/wait/eventually.mjs';
-import type { RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
 import { ReplicaBench } from '../../lab/testbed/locks/replica-bench.js';
-import { redisKey, timed } from '../../lab/testbed/locks/locks.js';
+import { redisKey, timed, eventually, type RedisServer } from '../../lab/testbed/locks/locks.js';
 
 const LONG = 60_000;
 /** How many ms a request may be on its way, on a busy machine: a lease is counted from its sending by the client. */

@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { eventually } from '../../lab/testbed/wait/eventually.mjs';
-import { LockBench, timed } from '../../lab/testbed/locks/locks.js';
+import { LockBench, timed, eventually } from '../../lab/testbed/locks/locks.js';
 import { LOST, startLockWorker } from '../../lab/testbed/workers/lock-process.js';
 
 /** ms after a resume within which a holder that does not look is notified; a second, and more on a busy machine. */

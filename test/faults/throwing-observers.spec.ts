@@ -1,8 +1,7 @@
 import { Socket } from 'node:net';
 import { jest } from '@jest/globals';
-import { blockEventLoop, LockBench } from '../../lab/testbed/locks/locks.js';
+import { blockEventLoop, LockBench, eventually } from '../../lab/testbed/locks/locks.js';
 import { startWorker } from '../../lab/testbed/workers/processes.mjs';
-import { eventually } from '../../lab/testbed/wait/eventually.mjs';
 
 const LEASE = 300;
 const WORKER = new URL('../../lab/testbed/workers/throwing-worker.mjs', import.meta.url);

@@ -1,7 +1,5 @@
 import type { LockService } from '../../lib/service/lock.service.js';
-import { LockBench, record, timed } from '../../lab/testbed/locks/locks.js';
-import { eventually } from '../../lab/testbed/wait/eventually.mjs';
-import { lockError } from '../../lab/testbed/locks/lock-error.js';
+import { LockBench, record, timed, eventually, lockError } from '../../lab/testbed/locks/locks.js';
 
 /** By how many ms a call ends later than its `waitTimeout`, plus `timeout` of `replicas`, at most: as docs/options.md says. */
 const LATEST = 300;

@@ -1,6 +1,5 @@
 import { jest } from '@jest/globals';
-import { eventually } from '../../lab/testbed/wait/eventually.mjs';
-import { LockBench } from '../../lab/testbed/locks/locks.js';
+import { LockBench, eventually } from '../../lab/testbed/locks/locks.js';
 
 const HOUR = 3_600_000;
 

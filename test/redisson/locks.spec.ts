@@ -1,7 +1,6 @@
 import type { LockService, RedisLockModuleOptions } from 'nestjs-redis-locks';
 import { redisson } from 'nestjs-redis-locks/redisson';
-import { aborted } from '../../lab/testbed/locks/locks.js';
-import { eventually } from '../../lab/testbed/wait/eventually.mjs';
+import { aborted, eventually } from '../../lab/testbed/locks/locks.js';
 import { besideRedisson, isFull, LATE, LEASE, median, wakeUps } from './sides.js';
 
 besideRedisson((sides, version) => {

@@ -7,12 +7,16 @@ import type { LockService } from '../../../lib/service/lock.service.js';
 import { now } from '../history/history.js';
 import { startRedis, type RedisServer } from '../servers/redis-server.mjs';
 import { RespProxy } from '../proxies/resp-proxy.mjs';
+import { deferred, type Deferred } from '../wait/deferred.js';
+import { eventually, eventuallyPasses, throughout } from '../wait/eventually.mjs';
 import { timed } from '../wait/timed.mjs';
-import { redisKey } from './redis-key.mjs';
-import { eventually } from '../wait/eventually.mjs';
+import { lockError } from './lock-error.js';
+import { holdIds, redisKey } from './redis-key.mjs';
 import { Bench, resumeAll } from './bench.js';
 
-export { redisKey, timed };
+// What most tests with locks need.
+export { deferred, eventually, eventuallyPasses, holdIds, lockError, redisKey, throughout, timed, type Deferred };
+export { now, RespProxy, startRedis, type RedisServer };
 
 /**
  * How long something may take that happens at once, on a machine that is busy with other tests: less than the 3 s after

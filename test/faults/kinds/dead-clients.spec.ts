@@ -1,5 +1,4 @@
-import { now } from '../../../lab/testbed/history/history.js';
-import { AT_ONCE, between, LockBench, timed } from '../../../lab/testbed/locks/locks.js';
+import { AT_ONCE, between, LockBench, timed, now } from '../../../lab/testbed/locks/locks.js';
 import { unawaited } from '../../integration/kinds/support.js';
 
 const bench = new LockBench();

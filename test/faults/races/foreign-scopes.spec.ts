@@ -1,8 +1,5 @@
-import type { LockEvent } from '../../../lib/engine/lock-event.js';
-import type { LockService } from '../../../lib/service/lock.service.js';
-import type { LockHandle } from '../../../lib/service/handles/lock-handle.js';
-import { deferred } from '../../../lab/testbed/wait/deferred.js';
-import { aborted, blockEventLoop, expectHandoff, LockBench } from '../../../lab/testbed/locks/locks.js';
+import type { LockEvent, LockService, LockHandle } from 'nestjs-redis-locks';
+import { aborted, blockEventLoop, expectHandoff, LockBench, deferred } from '../../../lab/testbed/locks/locks.js';
 
 const bench = new LockBench();
 

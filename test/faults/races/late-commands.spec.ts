@@ -1,7 +1,6 @@
 import { SCRIPTS } from '../../../lib/store/redis/scripts.generated.js';
 import type { AcquireOptions } from '../../../lib/options/acquire-options.js';
-import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
-import { LockBench, timed } from '../../../lab/testbed/locks/locks.js';
+import { LockBench, timed, eventually } from '../../../lab/testbed/locks/locks.js';
 
 const bench = new LockBench();
 

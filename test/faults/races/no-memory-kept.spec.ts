@@ -2,11 +2,8 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { getEventListeners } from 'node:events';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import type { LockService } from '../../../lib/service/lock.service.js';
-import type { LockHandle } from '../../../lib/service/handles/lock-handle.js';
-import { deferred } from '../../../lab/testbed/wait/deferred.js';
-import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
-import { aborted, LockBench, timed } from '../../../lab/testbed/locks/locks.js';
+import type { LockService, LockHandle } from 'nestjs-redis-locks';
+import { aborted, LockBench, timed, deferred, eventually } from '../../../lab/testbed/locks/locks.js';
 
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;

@@ -2,10 +2,7 @@ import { readFileSync } from 'node:fs';
 import { hostname, userInfo } from 'node:os';
 import type { LockLostError, LockState } from 'nestjs-redis-locks';
 import { cli, CliProcess, manifest, program } from './cli.js';
-import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
-import { aborted, LockBench } from '../../../lab/testbed/locks/locks.js';
-import { startRedis } from '../../../lab/testbed/servers/redis-server.mjs';
-import { lockError } from '../../../lab/testbed/locks/lock-error.js';
+import { aborted, LockBench, eventually, startRedis, lockError } from '../../../lab/testbed/locks/locks.js';
 
 const bench = new LockBench();
 const run = (...args: string[]) => cli(bench.redis.url, args);

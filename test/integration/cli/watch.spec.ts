@@ -2,8 +2,7 @@ import { readCommandLine, type CommandLine } from '../../../lib/cli/arguments.js
 import { WatchView } from '../../../lib/cli/commands/watch.js';
 import { styleFor } from '../../../lib/cli/output/style.js';
 import { connect } from '../../../lib/cli/session.js';
-import { LockBench } from '../../../lab/testbed/locks/locks.js';
-import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
+import { LockBench, eventually } from '../../../lab/testbed/locks/locks.js';
 
 const bench = new LockBench();
 beforeEach(async () => {

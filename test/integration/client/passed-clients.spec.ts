@@ -1,13 +1,10 @@
 import type { Redis } from 'ioredis';
 import { createClient, RESP_TYPES, type RedisClientType, createCluster } from 'redis';
 import { exchange } from './support.js';
-import { LockBench } from '../../../lab/testbed/locks/locks.js';
-import { redisKey } from '../../../lab/testbed/locks/redis-key.mjs';
-import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
+import { LockBench, redisKey, eventually, lockError } from '../../../lab/testbed/locks/locks.js';
 import { ClusterBench } from '../../../lab/testbed/locks/cluster-bench.js';
 import type { LockConnectionOption } from '../../../lib/module/redis-lock.connection.js';
 import { hashSlot } from '../../../lib/keys/index.js';
-import { lockError } from '../../../lab/testbed/locks/lock-error.js';
 
 const bench = new LockBench();
 

@@ -1,9 +1,7 @@
 import { createClient, createCluster } from 'redis';
 import { createLockClient, type LockClient, type LockClientOptions } from 'nestjs-redis-locks/client';
 import { ClusterBench } from '../../../lab/testbed/locks/cluster-bench.js';
-import { LockBench } from '../../../lab/testbed/locks/locks.js';
-import { startRedis } from '../../../lab/testbed/servers/redis-server.mjs';
-import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
+import { LockBench, startRedis, eventually } from '../../../lab/testbed/locks/locks.js';
 
 const bench = new LockBench();
 const cluster = new ClusterBench();

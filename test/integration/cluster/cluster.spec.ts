@@ -2,9 +2,8 @@ import { hashSlot } from '../../../lib/keys/index.js';
 import { RedisStore } from '../../../lib/store/redis/redis-store.js';
 import { StagedStore } from '../../../lib/testing/contract/stage.js';
 import { ClusterBench } from '../../../lab/testbed/locks/cluster-bench.js';
-import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 import { COMMANDS, IN_CLUSTER } from '../../../lab/testbed/servers/least-privilege.js';
-import { expectHandoff } from '../../../lab/testbed/locks/locks.js';
+import { expectHandoff, eventually } from '../../../lab/testbed/locks/locks.js';
 
 const bench = new ClusterBench();
 const quiet = { debug() {}, log() {}, warn() {}, error() {} };

@@ -1,7 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { LockService } from '../../../lib/service/lock.service.js';
-import type { LeaderElection, LeaderElectionOptions } from '../../../lib/service/objects/leader-election.js';
-import type { LockHandle } from '../../../lib/service/handles/lock-handle.js';
+import type { LockService, LeaderElection, LeaderElectionOptions, LockHandle } from 'nestjs-redis-locks';
 import { deferred } from '../../../lab/testbed/wait/deferred.js';
 import { eventually, throughout } from '../../../lab/testbed/wait/eventually.mjs';
 import { aborted, AT_ONCE, LockBench, timed } from '../../../lab/testbed/locks/locks.js';

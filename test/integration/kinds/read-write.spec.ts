@@ -1,7 +1,5 @@
 import type { LockHandle } from '../../../lib/service/handles/lock-handle.js';
-import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
-import { AT_ONCE, LockBench, timed } from '../../../lab/testbed/locks/locks.js';
-import { redisKey } from '../../../lab/testbed/locks/redis-key.mjs';
+import { AT_ONCE, LockBench, timed, eventually, redisKey } from '../../../lab/testbed/locks/locks.js';
 
 const bench = new LockBench();
 const READ = { kind: 'read' } as const;

@@ -1,6 +1,5 @@
 import type { LockHandle } from '../../../lib/service/handles/lock-handle.js';
-import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
-import { LockBench } from '../../../lab/testbed/locks/locks.js';
+import { LockBench, eventually } from '../../../lab/testbed/locks/locks.js';
 
 const bench = new LockBench();
 

@@ -1,9 +1,7 @@
 import type { LockHandle } from 'nestjs-redis-locks';
 import { redisson } from 'nestjs-redis-locks/redisson';
-import { LockBench } from '../../../lab/testbed/locks/locks.js';
+import { LockBench, eventually, lockError } from '../../../lab/testbed/locks/locks.js';
 import { observe, releaseAll } from './support.js';
-import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
-import { lockError } from '../../../lab/testbed/locks/lock-error.js';
 
 const bench = new LockBench({ leavesNothing: true });
 const READ = { kind: 'read' } as const;

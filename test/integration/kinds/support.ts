@@ -1,7 +1,5 @@
-import type { AcquireOptions } from '../../../lib/options/acquire-options.js';
-import type { LockHandle } from '../../../lib/service/handles/lock-handle.js';
-import type { LockBench } from '../../../lab/testbed/locks/locks.js';
-import { holdIds, redisKey } from '../../../lab/testbed/locks/redis-key.mjs';
+import type { AcquireOptions, LockHandle } from 'nestjs-redis-locks';
+import { type LockBench, holdIds, redisKey } from '../../../lab/testbed/locks/locks.js';
 
 /** A promise that need not be awaited: it may end with the test. */
 export function unawaited<T>(promise: Promise<T>): Promise<T> {

@@ -1,8 +1,5 @@
-import type { CountDownLatch } from '../../../lib/service/objects/count-down-latch.js';
-import type { LockService } from '../../../lib/service/lock.service.js';
-import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
-import { AT_ONCE, LockBench, timed } from '../../../lab/testbed/locks/locks.js';
-import { lockError } from '../../../lab/testbed/locks/lock-error.js';
+import type { CountDownLatch, LockService } from 'nestjs-redis-locks';
+import { AT_ONCE, LockBench, timed, eventually, lockError } from '../../../lab/testbed/locks/locks.js';
 
 const bench = new LockBench();
 const KEY = 'lock:latch:{a}';

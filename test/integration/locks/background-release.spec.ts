@@ -1,7 +1,5 @@
 import type { LockHandle } from '../../../lib/service/handles/lock-handle.js';
-import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
-import { AT_ONCE, between, inTurn, LockBench } from '../../../lab/testbed/locks/locks.js';
-import { now } from '../../../lab/testbed/history/history.js';
+import { AT_ONCE, between, inTurn, LockBench, eventually, now } from '../../../lab/testbed/locks/locks.js';
 
 const bench = new LockBench();
 

@@ -1,8 +1,7 @@
 import { tracingChannel } from 'node:diagnostics_channel';
 import type { LockEvent, LockService, LockHolder } from 'nestjs-redis-locks';
 import { type LockAcquisition, type LockSkippedEvent, LOCK_CHANNELS } from 'nestjs-redis-locks/diagnostics';
-import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
-import { aborted, AT_ONCE, expectHandoff, LockBench, record } from '../../../lab/testbed/locks/locks.js';
+import { aborted, AT_ONCE, expectHandoff, LockBench, record, eventually } from '../../../lab/testbed/locks/locks.js';
 
 const bench = new LockBench();
 const types = (events: readonly LockEvent[]) => events.map(({ type }) => type);

@@ -1,14 +1,12 @@
 import type { LockObject, LockService, LockHandle } from 'nestjs-redis-locks';
 import { inspect } from 'node:util';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { LockBench, aborted, timed } from '../../../lab/testbed/locks/locks.js';
+import { LockBench, aborted, timed, deferred, eventually, eventuallyPasses } from '../../../lab/testbed/locks/locks.js';
 import { DefaultLock } from '../../../lib/service/objects/default-lock.js';
 import type { LockEngine } from '../../../lib/engine/lock-engine.js';
 import { OwnerHandles } from '../../../lib/service/handles/owner-handles.js';
 import type { HeldLock } from '../../../lib/service/handles/held-lock.js';
-import { deferred } from '../../../lab/testbed/wait/deferred.js';
 import { currentScope } from '../../../lib/service/lock-scope.js';
-import { eventually, eventuallyPasses } from '../../../lab/testbed/wait/eventually.mjs';
 
 const bench = new LockBench();
 let service: LockService;

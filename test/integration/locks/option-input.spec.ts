@@ -8,8 +8,7 @@ import {
 } from '../../../lib/observation/metrics/index.js';
 import { LockTesting, RedisLockTestingModule } from 'nestjs-redis-locks/testing';
 import { OPTIONS } from '../../../lib/options/option-table.js';
-import { LockBench } from '../../../lab/testbed/locks/locks.js';
-import { lockError } from '../../../lab/testbed/locks/lock-error.js';
+import { LockBench, lockError } from '../../../lab/testbed/locks/locks.js';
 
 const bench = new LockBench();
 let service: LockService;

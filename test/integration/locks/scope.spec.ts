@@ -1,8 +1,6 @@
 import { of } from 'rxjs';
 import { currentLock, findCurrentLock } from 'nestjs-redis-locks/client';
-import { deferred } from '../../../lab/testbed/wait/deferred.js';
-import { LockBench } from '../../../lab/testbed/locks/locks.js';
-import { lockError } from '../../../lab/testbed/locks/lock-error.js';
+import { LockBench, deferred, lockError } from '../../../lab/testbed/locks/locks.js';
 
 const bench = new LockBench();
 

@@ -1,8 +1,6 @@
 import { isLockTimeoutError } from 'nestjs-redis-locks/client';
 import type { LockTimeoutError } from 'nestjs-redis-locks';
-import { AT_ONCE, LockBench, timed } from '../../../lab/testbed/locks/locks.js';
-import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
-import { redisKey } from '../../../lab/testbed/locks/redis-key.mjs';
+import { AT_ONCE, LockBench, timed, eventually, redisKey } from '../../../lab/testbed/locks/locks.js';
 
 const bench = new LockBench();
 

@@ -17,7 +17,7 @@ import {
   SimpleSpanProcessor,
   type ReadableSpan,
 } from '@opentelemetry/sdk-trace-base';
-import type { LockTimeoutError } from 'nestjs-redis-locks';
+import type { LockTimeoutError, LockService } from 'nestjs-redis-locks';
 import {
   structuredLogs,
   type StructuredLogOptions,
@@ -25,9 +25,7 @@ import {
   openTelemetryMetrics,
   openTelemetrySpans,
 } from '../../../lib/observation/metrics/index.js';
-import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
-import { aborted, expectHandoff, LockBench } from '../../../lab/testbed/locks/locks.js';
-import type { LockService } from '../../../lib/service/lock.service.js';
+import { aborted, expectHandoff, LockBench, eventually } from '../../../lab/testbed/locks/locks.js';
 import { LOSS_REASONS } from '../../../lib/errors/index.js';
 import { redisson } from '../../../lib/redisson/index.js';
 import { MEASURES } from '../../../lib/observation/metrics/measures.js';

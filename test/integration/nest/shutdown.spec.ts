@@ -10,13 +10,10 @@ import {
 } from 'nestjs-redis-locks';
 import { Test } from '@nestjs/testing';
 import { createClient } from 'redis';
-import { deferred } from '../../../lab/testbed/wait/deferred.js';
-import { eventually, throughout } from '../../../lab/testbed/wait/eventually.mjs';
 import { startRedisCluster } from '../../../lab/testbed/servers/redis-cluster.mjs';
 import { WorkerProcess } from '../../../lab/testbed/workers/processes.mjs';
 import { NestBench, Work } from './support.js';
-import { AT_ONCE } from '../../../lab/testbed/locks/locks.js';
-import { redisKey } from '../../../lab/testbed/locks/redis-key.mjs';
+import { AT_ONCE, deferred, eventually, throughout, redisKey } from '../../../lab/testbed/locks/locks.js';
 
 const bench = new NestBench();
 

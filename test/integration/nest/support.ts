@@ -8,9 +8,7 @@ import {
 import { Test, type TestingModuleBuilder } from '@nestjs/testing';
 import { DistributedLock, LockService, RedisLockModule } from 'nestjs-redis-locks';
 import type { RedisLockRootOptions } from '../../../lib/module/redis-lock.options.js';
-import { deferred, type Deferred } from '../../../lab/testbed/wait/deferred.js';
-import type { RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';
-import { LockBench } from '../../../lab/testbed/locks/locks.js';
+import { LockBench, deferred, type Deferred, type RedisServer } from '../../../lab/testbed/locks/locks.js';
 
 export interface ListenOptions {
   /** Default: Express. */

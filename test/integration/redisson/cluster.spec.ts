@@ -2,9 +2,7 @@ import type { LockService } from 'nestjs-redis-locks';
 import { redisson } from 'nestjs-redis-locks/redisson';
 import type { ShardedSubscriptionMode } from '../../../lib/redisson/redisson-scripts.js';
 import { ClusterBench } from '../../../lab/testbed/locks/cluster-bench.js';
-import { aborted, endAtOnce } from '../../../lab/testbed/locks/locks.js';
-import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
-import { timed } from '../../../lab/testbed/wait/timed.mjs';
+import { aborted, endAtOnce, eventually, timed } from '../../../lab/testbed/locks/locks.js';
 import { startWorker } from '../../../lab/testbed/workers/processes.mjs';
 
 /** Without a message a waiter tries again after 3 s. */

@@ -1,9 +1,7 @@
 import type { LockHandle, LockService } from 'nestjs-redis-locks';
 import { redisson } from 'nestjs-redis-locks/redisson';
 import { SCRIPTS } from '../../../lib/redisson/scripts.generated.js';
-import { LockBench } from '../../../lab/testbed/locks/locks.js';
-import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
-import { timed } from '../../../lab/testbed/wait/timed.mjs';
+import { LockBench, eventually, timed } from '../../../lab/testbed/locks/locks.js';
 
 const bench = new LockBench({ defaults: { protocol: redisson() } });
 let locks: LockService;

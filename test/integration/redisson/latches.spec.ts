@@ -1,7 +1,6 @@
 import type { LockService } from 'nestjs-redis-locks';
 import { redisson } from 'nestjs-redis-locks/redisson';
-import { endAtOnce, LockBench } from '../../../lab/testbed/locks/locks.js';
-import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
+import { endAtOnce, LockBench, eventually } from '../../../lab/testbed/locks/locks.js';
 
 const bench = new LockBench({ defaults: { protocol: redisson() } });
 const CHANNEL = 'redisson_countdownlatch__channel__{parts}';

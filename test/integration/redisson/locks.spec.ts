@@ -1,8 +1,7 @@
 import type { LockService } from 'nestjs-redis-locks';
 import { redisson } from 'nestjs-redis-locks/redisson';
 import { SCRIPTS } from '../../../lib/redisson/scripts.generated.js';
-import { endAtOnce, LockBench } from '../../../lab/testbed/locks/locks.js';
-import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
+import { endAtOnce, LockBench, eventually } from '../../../lab/testbed/locks/locks.js';
 
 const bench = new LockBench({ defaults: { protocol: redisson() } });
 let locks: LockService;

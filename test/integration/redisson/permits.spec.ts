@@ -2,8 +2,7 @@ import type { LockService } from 'nestjs-redis-locks';
 import { redisson } from 'nestjs-redis-locks/redisson';
 import { RedissonStore } from '../../../lib/redisson/redisson-store.js';
 import { StagedStore } from '../../../lib/testing/contract/stage.js';
-import { aborted, endAtOnce, LockBench } from '../../../lab/testbed/locks/locks.js';
-import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
+import { aborted, endAtOnce, LockBench, eventually } from '../../../lab/testbed/locks/locks.js';
 
 const bench = new LockBench({ defaults: { protocol: redisson() } });
 let locks: LockService;

@@ -1,7 +1,6 @@
 import type { LockHandle, LockService } from 'nestjs-redis-locks';
 import { redisson } from 'nestjs-redis-locks/redisson';
-import { aborted, endAtOnce, LockBench } from '../../../lab/testbed/locks/locks.js';
-import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
+import { aborted, endAtOnce, LockBench, eventually } from '../../../lab/testbed/locks/locks.js';
 
 const bench = new LockBench({ defaults: { protocol: redisson() } });
 let locks: LockService;

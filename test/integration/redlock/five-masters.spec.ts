@@ -1,9 +1,7 @@
-import { timed } from '../../../lab/testbed/locks/locks.js';
+import { timed, lockError } from '../../../lab/testbed/locks/locks.js';
 import { RedlockBench } from './support.js';
 import { isLockStoreError } from '../../../lib/errors/index.js';
-import type { LockHandle } from '../../../lib/service/handles/lock-handle.js';
-import type { LockService } from '../../../lib/service/lock.service.js';
-import { lockError } from '../../../lab/testbed/locks/lock-error.js';
+import type { LockHandle, LockService } from 'nestjs-redis-locks';
 
 const bench = new RedlockBench(5);
 /** Short, so that requests that are given up do not make the tests slow; long enough to answer in on a busy machine. */

@@ -1,10 +1,9 @@
-import type { LockHandle } from 'nestjs-redis-locks';
+import type { LockHandle, LockService } from 'nestjs-redis-locks';
 import { RedisLockModule } from '../../../lib/module/redis-lock.module.js';
 import { startRedis } from '../../../lab/testbed/servers/redis-server.mjs';
 import { RedlockBench } from './support.js';
 import { RespProxy } from '../../../lab/testbed/proxies/resp-proxy.mjs';
 import { eventually, eventuallyPasses } from '../../../lab/testbed/wait/eventually.mjs';
-import type { LockService } from '../../../lib/service/lock.service.js';
 import { timed } from '../../../lab/testbed/locks/locks.js';
 import { lockError } from '../../../lab/testbed/locks/lock-error.js';
 

@@ -1,13 +1,10 @@
 import { channel, tracingChannel } from 'node:diagnostics_channel';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import type { LockConnectionOption } from '../../../lib/module/redis-lock.connection.js';
+import type { LockConnectionOption, LockService } from 'nestjs-redis-locks';
 import { LOCK_CHANNELS } from '../../../lib/observation/diagnostics/index.js';
-import { type LockService } from '../../../lib/service/lock.service.js';
-import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 import { leaks } from './renderings.js';
-import { startRedis, type RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';
-import { LockBench, timed } from '../../../lab/testbed/locks/locks.js';
+import { LockBench, timed, eventually, startRedis, type RedisServer } from '../../../lab/testbed/locks/locks.js';
 
 const PASSWORD = 'pass:word/with@all{that}';
 const OTHER = 'another-Secret-77';

@@ -1,9 +1,7 @@
-import type { LockService } from '../../../lib/service/lock.service.js';
-import type { RedisLockModuleOptions } from '../../../lib/module/redis-lock.options.js';
+import type { LockService, RedisLockModuleOptions } from 'nestjs-redis-locks';
 import { resolveModuleOptions } from '../../../lib/module/redis-lock.options.js';
-import { expectHandoff, LockBench, timed } from '../../../lab/testbed/locks/locks.js';
+import { expectHandoff, LockBench, timed, eventually } from '../../../lab/testbed/locks/locks.js';
 import { keysWithTtl } from '../../../lab/testbed/history/leaks.mjs';
-import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 /** No length of time at all. */
 const NONSENSE: unknown[] = [
   ...[-1, -0.001, NaN, -Infinity, '', ' ', '10', '-1s', '1w', '1 s s'],

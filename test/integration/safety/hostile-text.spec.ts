@@ -1,6 +1,5 @@
-import { LockBench, redisKey, timed } from '../../../lab/testbed/locks/locks.js';
+import { LockBench, redisKey, timed, eventually } from '../../../lab/testbed/locks/locks.js';
 import { keysWithTtl } from '../../../lab/testbed/history/leaks.mjs';
-import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 
 const CONTROLS = ['\n', '\r', '\t', '\0', '\u001b[31m', '\u007f', '\u0085', '\u2028', '\u2029'];
 const HUGE = 'x'.repeat(100_000);

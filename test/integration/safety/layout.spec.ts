@@ -3,10 +3,8 @@ import type { AcquireRequest } from '../../../lib/store/lock-store.js';
 import { LAYOUT } from '../../../lib/store/protocol.generated.js';
 import { QuorumStore } from '../../../lib/store/quorum/quorum-store.js';
 import { newClientId, RedisStore } from '../../../lib/store/redis/redis-store.js';
-import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 import { StagedStore } from '../../../lib/testing/contract/stage.js';
-import { LockBench } from '../../../lab/testbed/locks/locks.js';
-import { startRedis } from '../../../lab/testbed/servers/redis-server.mjs';
+import { LockBench, eventually, startRedis } from '../../../lab/testbed/locks/locks.js';
 
 const quiet = { debug() {}, log() {}, warn() {}, error() {} };
 const OTHER = LAYOUT + 1;

@@ -5,11 +5,9 @@ import { createServer, type Server } from 'node:tls';
 import { fileURLToPath } from 'node:url';
 import type { LockService } from 'nestjs-redis-locks';
 import { HOST } from '../../../lab/testbed/servers/ports.mjs';
-import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 import { COMMANDS, commandsUsed, IN_CLUSTER, refusals } from '../../../lab/testbed/servers/least-privilege.js';
 import { leaveBeforeComing, playLockScenario } from '../../../lab/testbed/locks/lock-scenario.js';
-import { LockBench, expectHandoff, timed } from '../../../lab/testbed/locks/locks.js';
-import { lockError } from '../../../lab/testbed/locks/lock-error.js';
+import { LockBench, expectHandoff, timed, eventually, lockError } from '../../../lab/testbed/locks/locks.js';
 
 const RULES = [
   'reset',

@@ -1,6 +1,5 @@
-import { expectHandoff, LockBench } from '../../../lab/testbed/locks/locks.js';
+import { expectHandoff, LockBench, eventually } from '../../../lab/testbed/locks/locks.js';
 import { keysWithTtl } from '../../../lab/testbed/history/leaks.mjs';
-import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 
 /** The longest that anything is kept: the fence, for ten minutes beyond the lease. */
 const LONGEST_TTL = 600_000 + 30_000;

@@ -1,5 +1,4 @@
-import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
-import { AT_ONCE, expectHandoff, LockBench, record } from '../../../lab/testbed/locks/locks.js';
+import { AT_ONCE, expectHandoff, LockBench, record, eventually } from '../../../lab/testbed/locks/locks.js';
 
 const bench = new LockBench();
 

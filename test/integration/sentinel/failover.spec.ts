@@ -1,9 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 import { SentinelBench } from '../../../lab/testbed/locks/sentinel-bench.js';
-import { RespProxy } from '../../../lab/testbed/proxies/resp-proxy.mjs';
-import { expectHandoff } from '../../../lab/testbed/locks/locks.js';
+import { expectHandoff, eventually, RespProxy } from '../../../lab/testbed/locks/locks.js';
 
 /** With leases of 30 s waiters ask by themselves after 3 s at the earliest: anything sooner came by other means. */
 const SOON = 2_500;

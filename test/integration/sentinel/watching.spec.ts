@@ -1,10 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { LockService } from '../../../lib/service/lock.service.js';
-import { RespProxy } from '../../../lab/testbed/proxies/resp-proxy.mjs';
-import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 import { SentinelBench } from '../../../lab/testbed/locks/sentinel-bench.js';
-import { redisKey, timed } from '../../../lab/testbed/locks/locks.js';
-import { lockError } from '../../../lab/testbed/locks/lock-error.js';
+import { redisKey, timed, RespProxy, eventually, lockError } from '../../../lab/testbed/locks/locks.js';
 
 /** Until a Sentinel makes a replica of an old master it takes eight seconds and more: anything sooner was announced. */
 const TOLD = { within: 4_000 };

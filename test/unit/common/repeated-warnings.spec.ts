@@ -1,6 +1,5 @@
 import { RepeatedWarnings } from '../../../lib/common/repeated-warnings.js';
-import { FakeClock } from '../../../lab/testbed/clocks/fake-clock.js';
-import { SILENT } from '../engine/support.js';
+import { SILENT, FakeClock } from '../engine/support.js';
 
 describe('RepeatedWarnings', () => {
   const lines: string[] = [];

@@ -8,8 +8,7 @@ import { LockLostError } from '../../../lib/errors/index.js';
 import type { LockEvent } from '../../../lib/engine/lock-event.js';
 import { OPTIONS } from '../../../lib/options/option-table.js';
 import { Acquirer } from '../../../lib/service/acquirer.js';
-import { FakeClock } from '../../../lab/testbed/clocks/fake-clock.js';
-import { engineBench, held, holdOf, SILENT, TERMS } from '../engine/support.js';
+import { engineBench, held, holdOf, SILENT, TERMS, FakeClock } from '../engine/support.js';
 
 const ABOUT: LockAcquisition = {
   ...{ instance: 'default', keys: ['a'], pattern: undefined, method: undefined, kind: 'exclusive', owner: 'me' },

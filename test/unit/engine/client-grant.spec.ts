@@ -3,8 +3,7 @@ import { capacityFor, type Capacity } from '../../../lib/engine/hold-terms.js';
 import type { Grant, Hold, HoldTerms } from '../../../lib/engine/hold.js';
 import { KeyQueue, type Group } from '../../../lib/engine/key-queue.js';
 import { TransientMap } from '../../../lib/common/transient.js';
-import { FakeClock } from '../../../lab/testbed/clocks/fake-clock.js';
-import { contextOf, FakeStore, TERMS } from './support.js';
+import { contextOf, FakeStore, TERMS, FakeClock } from './support.js';
 
 const READ: HoldTerms = { ...TERMS, mode: { kind: 'read' } };
 const PERMITS: HoldTerms = { ...TERMS, mode: { kind: 'permits', units: 2, limit: 9 } };

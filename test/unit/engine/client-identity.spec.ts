@@ -1,10 +1,8 @@
 import { ClientIdentity } from '../../../lib/engine/client-identity.js';
 import { readAcquisitionId } from '../../../lib/store/acquisition-id.js';
 import type { ClientRecord, ClientRecordStore } from '../../../lib/store/client-records.js';
-import { deferred, type Deferred } from '../../../lab/testbed/wait/deferred.js';
 import { TimerQueue } from '../../../lib/common/timer-queue.js';
-import { FakeClock } from '../../../lab/testbed/clocks/fake-clock.js';
-import { FakeStore, SILENT } from './support.js';
+import { FakeStore, SILENT, deferred, type Deferred, FakeClock } from './support.js';
 
 interface Write {
   readonly record: ClientRecord;

@@ -1,7 +1,6 @@
 import type { Hold } from '../../../lib/engine/hold.js';
 import type { AcquireReply, OfferReply } from '../../../lib/store/lock-store.js';
-import { settled } from '../../../lab/testbed/clocks/fake-clock.js';
-import { busy, engineBench, held, passing, queued, TERMS } from './support.js';
+import { busy, engineBench, held, passing, queued, TERMS, settled } from './support.js';
 import { lockError } from '../../../lab/testbed/locks/lock-error.js';
 
 const OFFER = 'handover:1';

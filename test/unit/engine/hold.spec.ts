@@ -1,5 +1,4 @@
-import { FakeClock, settled } from '../../../lab/testbed/clocks/fake-clock.js';
-import { holdOf, Observer } from './support.js';
+import { holdOf, Observer, FakeClock, settled } from './support.js';
 
 function setUp(options: Parameters<typeof holdOf>[1] = {}) {
   const clock = new FakeClock();

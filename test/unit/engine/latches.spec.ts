@@ -2,9 +2,7 @@ import { Admission } from '../../../lib/engine/admission.js';
 import { Latches } from '../../../lib/engine/latches.js';
 import type { LockStoreError } from '../../../lib/errors/index.js';
 import type { CountDownReply, LatchCount, LatchStore } from '../../../lib/store/latch-store.js';
-import { deferred, type Deferred } from '../../../lab/testbed/wait/deferred.js';
-import { FakeClock, settled } from '../../../lab/testbed/clocks/fake-clock.js';
-import { contextOf, FakeStore, lasting, passing } from './support.js';
+import { contextOf, FakeStore, lasting, passing, deferred, type Deferred, FakeClock, settled } from './support.js';
 
 type Request = { key: string; patience: number; seen: readonly string[]; reply: Deferred<LatchCount> };
 

@@ -1,9 +1,7 @@
 import type { LockEngine } from '../../../lib/engine/lock-engine.js';
 import { readLockHealth } from '../../../lib/service/lock-health.js';
 import type { HeldReply } from '../../../lib/store/lock-store.js';
-import { deferred } from '../../../lab/testbed/wait/deferred.js';
-import { settled } from '../../../lab/testbed/clocks/fake-clock.js';
-import { busy, engineBench, held, NOT_HELD, passing, queued, RELEASED, TERMS } from './support.js';
+import { busy, engineBench, held, NOT_HELD, passing, queued, RELEASED, TERMS, deferred, settled } from './support.js';
 import { lockError } from '../../../lab/testbed/locks/lock-error.js';
 
 function abortable() {

@@ -1,8 +1,7 @@
 import { FOLLOWER_PERIOD, type AcquireReply, type HoldMode } from '../../../lib/store/lock-store.js';
 import type { Hold } from '../../../lib/engine/hold.js';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
-import { settled } from '../../../lab/testbed/clocks/fake-clock.js';
-import { engineBench, FakeStore, held, lasting, passing, queued, RELEASED } from './support.js';
+import { engineBench, FakeStore, held, lasting, passing, queued, RELEASED, settled } from './support.js';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { Tickets, type Ticket } from '../../../lib/engine/ticket.js';

@@ -1,6 +1,5 @@
 import { Releases } from '../../../lib/engine/releases.js';
-import { FakeClock, settled } from '../../../lab/testbed/clocks/fake-clock.js';
-import { contextOf, FakeStore, passing } from './support.js';
+import { contextOf, FakeStore, passing, FakeClock, settled } from './support.js';
 
 /** A leave of a lock that the store may keep for a minute. */
 function setUp() {

@@ -2,9 +2,7 @@ import fc from 'fast-check';
 import type { Hold } from '../../../lib/engine/hold.js';
 import type { RenewReply, RenewRequest } from '../../../lib/store/lock-store.js';
 import type { LockStoreError } from '../../../lib/errors/index.js';
-import { FakeClock, settled } from '../../../lab/testbed/clocks/fake-clock.js';
-import { deferred, type Deferred } from '../../../lab/testbed/wait/deferred.js';
-import { engineBench, FakeStore, held, passing } from './support.js';
+import { engineBench, FakeStore, held, passing, FakeClock, settled, deferred, type Deferred } from './support.js';
 
 const LEASE = 9_000;
 /** ms from a client to the server, or back, at most. */

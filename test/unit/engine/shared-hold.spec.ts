@@ -1,8 +1,6 @@
 import type { Hold } from '../../../lib/engine/hold.js';
-import { settled } from '../../../lab/testbed/clocks/fake-clock.js';
 import type { AcquireReply } from '../../../lib/store/lock-store.js';
-import { deferred, type Deferred } from '../../../lab/testbed/wait/deferred.js';
-import { engineBench, held, passing, queued, RELEASED } from './support.js';
+import { engineBench, held, passing, queued, RELEASED, settled, deferred, type Deferred } from './support.js';
 import { Releases } from '../../../lib/engine/releases.js';
 import { readLockHealth } from '../../../lib/service/lock-health.js';
 

@@ -27,6 +27,8 @@ import type {
 import { deferred, type Deferred } from '../../../lab/testbed/wait/deferred.js';
 import { FakeClock, settled } from '../../../lab/testbed/clocks/fake-clock.js';
 
+export { deferred, FakeClock, settled, type Deferred };
+
 /** Something that was asked of the store, and its reply in the hands of the test. */
 export interface Asked<Request, Reply> {
   readonly request: Request;

@@ -1,7 +1,6 @@
 import type { Hold } from '../../../lib/engine/hold.js';
 import type { AcquireReply } from '../../../lib/store/lock-store.js';
-import { settled } from '../../../lab/testbed/clocks/fake-clock.js';
-import { engineBench, FakeStore, passing, queued } from './support.js';
+import { engineBench, FakeStore, passing, queued, settled } from './support.js';
 
 const FRONT = 2;
 /** With these limits a waiter asks again after 3 s, or after 30 s if it follows others. */

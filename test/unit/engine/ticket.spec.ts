@@ -2,8 +2,7 @@ import type { Places } from '../../../lib/engine/hold-terms.js';
 import type { Grant } from '../../../lib/engine/hold.js';
 import { Ticket, Tickets, type TicketListener, type TicketParts } from '../../../lib/engine/ticket.js';
 import type { AcquireReply, PushedGrant } from '../../../lib/store/lock-store.js';
-import { FakeClock, settled } from '../../../lab/testbed/clocks/fake-clock.js';
-import { contextOf, FakeStore, held, lasting, passing, queued, TERMS } from './support.js';
+import { contextOf, FakeStore, held, lasting, passing, queued, TERMS, FakeClock, settled } from './support.js';
 
 const ID = 'me:1';
 const PLACES: Places = { waits: true, batchSize: 1, uncontendedBatchSize: 1 };

@@ -3,8 +3,7 @@ import type { LockEvent } from '../../../lib/engine/lock-event.js';
 import { Releases } from '../../../lib/engine/releases.js';
 import { Watchdog } from '../../../lib/engine/watchdog.js';
 import type { RenewReply } from '../../../lib/store/lock-store.js';
-import { FakeClock, settled } from '../../../lab/testbed/clocks/fake-clock.js';
-import { contextOf, FakeStore, holdOf, Observer, passing, SILENT } from './support.js';
+import { contextOf, FakeStore, holdOf, Observer, passing, SILENT, FakeClock, settled } from './support.js';
 
 function setUp() {
   const clock = new FakeClock();

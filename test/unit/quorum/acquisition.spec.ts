@@ -1,8 +1,6 @@
 import { precedes } from '../../../lib/store/quorum/split-votes.js';
-import { settled } from '../../../lab/testbed/clocks/fake-clock.js';
 import type { FenceReply } from '../../../lib/store/quorum-member.js';
-import { deferred } from '../../../lab/testbed/wait/deferred.js';
-import { lasting, passing } from '../engine/support.js';
+import { lasting, passing, settled, deferred } from '../engine/support.js';
 import { Quorum, RELEASE } from './support.js';
 
 /** Ids of other clients. */

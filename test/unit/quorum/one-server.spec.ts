@@ -1,6 +1,5 @@
 import { precedes } from '../../../lib/store/quorum/split-votes.js';
-import { settled } from '../../../lab/testbed/clocks/fake-clock.js';
-import { NOT_HELD, passing, queued, RELEASED } from '../engine/support.js';
+import { NOT_HELD, passing, queued, RELEASED, settled } from '../engine/support.js';
 import { given, Quorum, RELEASE, watch, type FakeMember } from './support.js';
 
 /** An id that comes after `me:1`. */

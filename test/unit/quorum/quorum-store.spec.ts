@@ -1,5 +1,4 @@
-import { settled } from '../../../lab/testbed/clocks/fake-clock.js';
-import { NOT_HELD, passing, RELEASED, REQUEST } from '../engine/support.js';
+import { NOT_HELD, passing, RELEASED, REQUEST, settled } from '../engine/support.js';
 import { given, Quorum, RELEASE, watch, type Watched } from './support.js';
 import type { ReleaseReply, RenewReply } from '../../../lib/store/lock-store.js';
 

@@ -1,6 +1,5 @@
 import type { RenewReply } from '../../../lib/store/lock-store.js';
-import { passing, RELEASED } from '../engine/support.js';
-import { settled } from '../../../lab/testbed/clocks/fake-clock.js';
+import { passing, RELEASED, settled } from '../engine/support.js';
 import { given, Quorum, RELEASE } from './support.js';
 
 /** A hold that all masters have, and a renewal of it with these answers. */

@@ -16,8 +16,7 @@ import type {
   ReinstateRequest,
   ServerIdentity,
 } from '../../../lib/store/quorum-member.js';
-import { FakeClock, settled } from '../../../lab/testbed/clocks/fake-clock.js';
-import { FakeStore, held, queued, REQUEST, SILENT, type Asked } from '../engine/support.js';
+import { FakeStore, held, queued, REQUEST, SILENT, type Asked, FakeClock, settled } from '../engine/support.js';
 
 /**
  * A master in the hands of the test. Tokens are taken at once, unless the test has a say. A lease begins when the request is

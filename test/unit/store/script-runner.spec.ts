@@ -6,10 +6,8 @@ import type { Commands } from '../../../lib/store/redis/line.js';
 import { namedKeys } from '../../../lib/store/redis/script-call.js';
 import { UNDOUBTED } from '../../../lib/store/redis/mastership.js';
 import { ScriptRunner } from '../../../lib/store/redis/script-runner.js';
-import { settled } from '../../../lab/testbed/clocks/fake-clock.js';
 import type { ScriptName } from '../../../lib/store/redis/scripts.generated.js';
-import { deferred, type Deferred } from '../../../lab/testbed/wait/deferred.js';
-import { SILENT } from '../engine/support.js';
+import { SILENT, settled, deferred, type Deferred } from '../engine/support.js';
 
 const LIMIT = 20;
 const CONNECTION = { health: new ConnectionHealth(SILENT, LIMIT), doubt: () => undefined };
