@@ -1,7 +1,7 @@
 // The public API; npm run generate:api writes it, and a test compares it with what is built.
 
 export declare class LockHealthIndicator {
-    constructor(parts: never);
+    constructor(parts: 'Nest passes them');
     check<const Key extends string = 'locks'>(key?: Key, options?: LockHealthCheckOptions): Promise<Record<Key, LockHealthReport>>;
 }
 

@@ -93,7 +93,7 @@ export interface RequestParts {
 }
 
 export declare class DistributedLockInterceptor implements NestInterceptor {
-    constructor(parts: never);
+    constructor(parts: 'Nest passes them');
     intercept(context: ExecutionContext & {
         [ENTERED]?: boolean;
     }, next: CallHandler): Observable<unknown>;
@@ -114,7 +114,7 @@ export declare class LockService {
     readonly instance: string;
     readonly clientId: string;
     readonly label: string;
-    constructor(parts: never);
+    constructor(parts: 'Nest passes them');
     acquire(key: string | readonly string[], options?: AcquireOptions): Promise<LockHandle>;
     tryAcquire(key: string | readonly string[], options?: AcquireOptions): Promise<LockHandle | null>;
     run<T>(key: string | readonly string[], task: (lock: LockHandle) => T | Promise<T>, options?: RunOptions): Promise<T>;

@@ -98,7 +98,7 @@ export class LockService {
     readonly events: Observable<LockEvent>,
     private readonly options: LockServiceOptions,
   ) {
-    if (engine === undefined) throw new LockConfigError(WITHOUT_MODULE);
+    if (options === undefined) throw new LockConfigError(WITHOUT_MODULE);
     this.instance = options.instance;
     this.defaults = options.defaults;
     [this.clientId, this.label] = [engine.clientId, context.identity.label];

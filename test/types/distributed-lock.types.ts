@@ -2,9 +2,16 @@
  * The code that the compiler accepts: checked by tsc with everything else, and never run. test/wrong-usages has the code that
  * it refuses.
  */
-import { applyDecorators, SetMetadata } from '@nestjs/common';
+import { applyDecorators, SetMetadata, type NestInterceptor, type Type } from '@nestjs/common';
 import type { Observable } from 'rxjs';
-import { DistributedLock, UseLock, type DistributedLockOptions, type LockTimeoutError } from 'nestjs-redis-locks';
+import {
+  DistributedLock,
+  DistributedLockInterceptor,
+  LockService,
+  UseLock,
+  type DistributedLockOptions,
+  type LockTimeoutError,
+} from 'nestjs-redis-locks';
 
 interface Order {
   sku: string;
@@ -183,3 +190,6 @@ export function cacheOf<T>(empty: T) {
   }
   return new Cache();
 }
+
+/** Functions of Nest and of libraries of mocks take classes. */
+export const types: [Type<LockService>, Type<NestInterceptor>] = [LockService, DistributedLockInterceptor];
