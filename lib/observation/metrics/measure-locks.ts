@@ -197,18 +197,21 @@ export const labelsOf: Labeller = ({ instance, pattern = MANUAL, kind }) => ({
 
 /**
  * Identifies a hold. Holds that share one in Redis have the same token, and some locks of Redisson's protocol have none.
- * Holds of one named owner have different tokens.
+ * Holds of one named owner have different tokens. A writer that also reads is one owner with a hold of each kind.
  */
 export const holdIdOf = (hold: {
   readonly instance: string;
   readonly key: string;
+  readonly kind: string;
   readonly fencingToken: number;
   readonly owner: string | undefined;
-}): string => `${hold.instance} ${hold.fencingToken} ${hold.key} ${hold.owner}`;
+}): string => `${hold.instance} ${hold.fencingToken} ${hold.kind} ${hold.key} ${hold.owner}`;
 
 /** The ids of all holds of an acquisition. */
-export const holdIdsOf = ({ instance }: LockAcquisition, { fencingTokens, holders }: AcquiredLock): string[] =>
-  [...fencingTokens].map(([key, fencingToken]) => holdIdOf({ instance, key, fencingToken, owner: holders.get(key) }));
+export const holdIdsOf = ({ instance, kind }: LockAcquisition, { fencingTokens, holders }: AcquiredLock): string[] =>
+  [...fencingTokens].map(([key, token]) =>
+    holdIdOf({ instance, key, kind, fencingToken: token, owner: holders.get(key) }),
+  );
 
 export function outcomeOf({ result, error, optional, isClosing }: LockAcquisition): Outcome {
   if (result !== undefined) return 'acquired';

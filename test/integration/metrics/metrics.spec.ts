@@ -212,6 +212,8 @@ describe('prometheusMetrics', () => {
       for (const reader of readers) await reader.release();
       expect(await holds()).toEqual([expect.stringMatching(/lock_kind="read"\} 0$/)]);
     }
+    await service.run('b', () => service.run('b', () => undefined, { kind: 'read' }), { kind: 'write' });
+    for (const line of await holds()) expect(line).toMatch(/ 0$/);
   });
 
   it('has all counters at 0 from the first call on, so that the first loss is an increase', async () => {
