@@ -9,13 +9,6 @@ export type OwnClientOptions = Pick<ConnectionOptions, 'commandTimeout' | 'label
 /** How many ms ioredis waits for a connection to close. It waits so long even if the connection is closed already. */
 export const LINGER = 100;
 
-/**
- * After how many ms without an answer the client checks whether it talks to the right server, and how often it checks
- * then.
- */
-export const DOUBT = 1_000;
-export const DOUBT_AGAIN = 250;
-
 /** Delay in ms before the next attempt to connect. */
 export const retryDelay = (times: number): number => Math.min(50 * 2 ** Math.min(times - 1, 5), 1_000);
 

@@ -3,7 +3,6 @@ import { isLockConfigError, LockStoreError } from '../../errors/index.js';
 import { busChannel, clientChannel, groupBySlot } from '../../keys/index.js';
 import { serversOf, type ConnectOptions } from './connect.js';
 import { ConnectionHealth, downError } from './connection-health.js';
-import { DOUBT_AGAIN } from './connection-options.js';
 import type { ConnectionObserver, Masters } from './connection.js';
 import { guardCredentials } from './credentials.js';
 import type { ScannedNode } from './key-scan.js';
@@ -15,7 +14,6 @@ import { namedKeys } from './script-call.js';
 import { ScriptRunner } from './script-runner.js';
 import type { Servers } from './servers.js';
 import { lacksCommand, storeFailure } from './store-failure.js';
-import { within } from './time-limit.js';
 
 /**
  * The connections of a client: one to each server for commands, subscribers, which receive the messages, and those for the
@@ -110,14 +108,9 @@ export class RedisConnection {
     if (this.subscriptions.listening) return;
     this.servers.open();
     // A frozen server accepts connections and does not answer. If its machine is gone, even connecting hangs.
-    const timer = setInterval(() => {
-      if (this.closed || this.subscriptions.listening) clearInterval(timer);
-      else this.doubt();
-    }, DOUBT_AGAIN).unref();
-    const { commandTimeout } = this.options;
-    const what = `Redis could not be reached within ${commandTimeout} ms`;
-    const late = (): LockStoreError => downError(what, this.startError, false);
-    await within(commandTimeout, this.opened, late);
+    const what = `Redis could not be reached within ${this.options.commandTimeout} ms`;
+    const late = (): LockStoreError => (this.closed ? closedEarly() : downError(what, this.startError, false));
+    await this.scripts.limit.within(this.opened, late);
     // A script without keys might go to a node of a Cluster that is down, and delay the start.
     if (!this.isCluster) await this.checkCommands();
   }
@@ -125,7 +118,7 @@ export class RedisConnection {
   close(): void {
     if (this.closed) return;
     this.closed = true;
-    this.settle(new LockStoreError('the lock service was closed before it reached Redis'));
+    this.settle(closedEarly());
     // Before the lines, so that pending calls fail with its error.
     this.scripts.close();
     this.subscriptions.close();
@@ -216,6 +209,8 @@ export type Connection = Omit<Pick<RedisConnection, keyof RedisConnection>, 'rep
   readonly replicas: Pick<Replicas, 'confirm'>;
   readonly subscriptions: Pick<Listener, 'listening' | 'fullySubscribed' | 'subscription' | 'subscribeTo'>;
 };
+
+const closedEarly = (): LockStoreError => new LockStoreError('the lock service was closed before it reached Redis');
 
 /** Without these commands in scripts, waiters retry, and everything else works. */
 const OF_MESSAGES = ['PUBLISH', 'PUBSUB'];

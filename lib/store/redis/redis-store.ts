@@ -38,7 +38,7 @@ import type {
 import type { ConnectOptions } from './connect.js';
 import { ConnectedStore } from './connected-store.js';
 import type { ConnectionObserver } from './connection.js';
-import { listKeys, timeOf } from './key-scan.js';
+import { listKeys, readTime } from './key-scan.js';
 import { LeaseRenewals } from './lease-renewals.js';
 import { RedisClientRecords } from './redis-client-records.js';
 import { MEMORY, RedisLatches } from './redis-latches.js';
@@ -303,7 +303,7 @@ export class RedisStore extends ConnectedStore implements QuorumMember {
   /** @throws LockStoreError if the server does not answer within `commandTimeout` */
   identify(): Promise<ServerIdentity | undefined> {
     const connection = this.#connection;
-    return readServerIdentity(connection.commands, this.commandTimeout, () => connection.address, this.clock);
+    return readServerIdentity(connection.scripts, () => connection.address);
   }
 
   /** Sends several commands if the lock has many holds or waiters. Stops with the holds once it has `maxHolds`. */
@@ -343,12 +343,11 @@ export class RedisStore extends ConnectedStore implements QuorumMember {
   }
 
   list(request: ListRequest): Promise<ListReply> {
-    const { keyPrefix, commandTimeout } = this;
-    return listKeys(this.#connection.nodes(), { keyPrefix, commandTimeout }, request);
+    return listKeys(this.#connection.scripts, this.#connection.nodes(), this.keyPrefix, request);
   }
 
   time(): Promise<number> {
-    return timeOf(this.#connection.commands);
+    return this.#connection.scripts.ask(['TIME'], readTime);
   }
 
   protected nameOf(key: string): string {

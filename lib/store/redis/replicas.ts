@@ -1,14 +1,13 @@
-import { pause } from '../../common/reading-timer.js';
+import { pause, readingClock } from '../../common/reading-timer.js';
 import { LockStoreError } from '../../errors/index.js';
 import { hashSlot } from '../../keys/index.js';
 import type { ReplicateRequest } from '../latch-store.js';
-import { DOUBT } from './connection-options.js';
 import type { Line } from './line.js';
 import { flag, natural, readReply } from './reply-readers.js';
 import { SCRIPTS } from './scripts.generated.js';
 import type { Server, Servers } from './servers.js';
 import { refusesWrites, storeFailure } from './store-failure.js';
-import { within } from './time-limit.js';
+import { TimeLimit } from './time-limit.js';
 
 /** A script that writes an entry again unchanged, by its id, in one key. It replies 0 if there is no such entry. */
 type ConfirmingScript = 'confirm' | 'latchConfirm';
@@ -56,11 +55,14 @@ class WaitLine {
 /** Confirms writes at the replicas of the servers, on a separate line to each master. */
 export class Replicas {
   private readonly lines = new Map<Server, WaitLine>();
+  private readonly limit: TimeLimit;
 
   constructor(
     private readonly servers: Pick<Servers, 'lines' | 'of' | 'known' | 'refresh'>,
     private readonly commandTimeout: number,
-  ) {}
+  ) {
+    this.limit = new TimeLimit(LONGEST_ROUND + commandTimeout, readingClock, () => void servers.refresh());
+  }
 
   /**
    * Writes the entry of a hold or a latch again, and counts the replicas that have it, once these are `min` or `timeout` is
@@ -95,24 +97,19 @@ export class Replicas {
         ? readReply('WAIT', replicas, natural, key)
         : undefined;
     };
-    const doubting = setInterval(() => void this.servers.refresh(), LONGEST_ROUND + DOUBT).unref();
-    try {
-      for (;;) {
-        try {
-          const replicas = await within(LONGEST_ROUND + this.commandTimeout, ask(), late);
-          if (replicas === undefined) return 0;
-          if (replicas >= min || performance.now() >= until) return replicas;
-        } catch (error) {
-          if (refusesWrites(error)) writtenOn?.close(true);
-          writtenOn = undefined;
-          const failure = storeFailure(error, key);
-          if (!failure.transient || performance.now() + AGAIN > until) throw failure;
-          void this.servers.refresh();
-          await pause(AGAIN);
-        }
+    for (;;) {
+      try {
+        const replicas = await this.limit.within(ask(), late);
+        if (replicas === undefined) return 0;
+        if (replicas >= min || performance.now() >= until) return replicas;
+      } catch (error) {
+        if (refusesWrites(error)) writtenOn?.close(true);
+        writtenOn = undefined;
+        const failure = storeFailure(error, key);
+        if (!failure.transient || performance.now() + AGAIN > until) throw failure;
+        void this.servers.refresh();
+        await pause(AGAIN);
       }
-    } finally {
-      clearInterval(doubting);
     }
   }
 

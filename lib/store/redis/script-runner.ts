@@ -11,6 +11,9 @@ import { SCRIPTS, type LuaScript, type ScriptName } from './scripts.generated.js
 import { commandAt, storeFailure } from './store-failure.js';
 import { TimeLimit, type Limited } from './time-limit.js';
 
+/** Sends commands that are no scripts, and limits the time for a reply. */
+export type Asker = Pick<ScriptRunner, 'ask'>;
+
 /** What a runner needs of the connections. */
 interface ScriptConnection {
   readonly commands: Commands;
@@ -96,7 +99,10 @@ class ScriptRun<Reply> implements SentScript {
   }
 }
 
-/** Runs scripts by their hash, sends their text if the server does not know them, and limits the time for a reply. */
+/**
+ * Runs scripts by their hash, and sends their text if the server does not know them. Also sends other commands. Limits the time
+ * for a reply.
+ */
 export class ScriptRunner {
   readonly limit: TimeLimit;
   /** The scripts whose text is on its way. */
@@ -131,6 +137,23 @@ export class ScriptRunner {
       this.connection.commands.run(run);
       run.limited = this.limit.begin(() => reject(this.unanswered(keys.key)));
     });
+  }
+
+  /**
+   * Sends a command that is no script. `to`: the server, if it is not that of the key.
+   * @throws LockStoreError as `run` does
+   */
+  async ask<Reply>(
+    [command, ...args]: readonly [command: string, ...args: Array<string | number>],
+    read: (reply: unknown) => Reply,
+    to: Pick<Commands, 'send'> = this.connection.commands,
+  ): Promise<Reply> {
+    try {
+      const reply = await this.limit.within(to.send(command, ...args), () => this.unanswered(undefined));
+      return readReply(command, reply, read);
+    } catch (error) {
+      throw storeFailure(error);
+    }
   }
 
   /** The connection was closed: no reply comes any more. */

@@ -1,10 +1,9 @@
-import { readingClock } from '../../common/reading-timer.js';
 import { redisKeys } from '../../keys/index.js';
 import type { ServerIdentity } from '../quorum-member.js';
 import type { Commands } from './line.js';
-import { matching, readReply } from './reply-readers.js';
-import { isAnswer, storeFailure } from './store-failure.js';
-import { within } from './time-limit.js';
+import { matching } from './reply-readers.js';
+import type { Asker } from './script-runner.js';
+import { isAnswer } from './store-failure.js';
 
 /** INFO has lines such as `role:master`. */
 const INFO = /^\w+:/m;
@@ -13,18 +12,14 @@ const REFUSED = /\bNOPERM\b|unknown command/i;
 
 /**
  * Asks a server for its identity; `undefined` if it does not permit that.
- * @throws LockStoreError if it does not answer within `timeout` ms
+ * @throws LockStoreError if it does not answer in time
  */
 export async function readServerIdentity(
-  commands: Pick<Commands, 'send'>,
-  timeout: number,
+  asker: Asker,
   addressOf: () => string | undefined,
-  clock = readingClock,
 ): Promise<ServerIdentity | undefined> {
-  const late = `Redis did not identify itself within ${timeout} ms (commandTimeout)`;
   try {
-    const reply = await within(timeout, commands.send('INFO'), late, clock);
-    const info = readReply('INFO', reply, (raw) => matching(INFO, raw).input);
+    const info = await asker.ask(['INFO'], (raw) => matching(INFO, raw).input);
     const micros = /^server_time_usec:(\d+)/m.exec(info)?.[1];
     return {
       runId: /^run_id:(\S+)/m.exec(info)?.[1],
@@ -34,7 +29,7 @@ export async function readServerIdentity(
     };
   } catch (error) {
     if (error instanceof Error && REFUSED.test(error.message)) return undefined;
-    throw storeFailure(error);
+    throw error;
   }
 }
 

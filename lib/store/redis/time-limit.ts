@@ -1,7 +1,12 @@
 import { LinkedList, type Linked } from '../../common/linked-list.js';
 import { readingClock } from '../../common/reading-timer.js';
-import { LockStoreError } from '../../errors/index.js';
-import { DOUBT, DOUBT_AGAIN } from './connection-options.js';
+
+/**
+ * After how many ms without an answer the client checks whether it talks to the right server, and how often it checks
+ * then.
+ */
+const DOUBT = 1_000;
+const DOUBT_AGAIN = 250;
 
 /** An operation that has to end within the limit. */
 export class Limited implements Linked<Limited> {
@@ -46,6 +51,14 @@ export class TimeLimit {
     return hasRun;
   }
 
+  /** Resolves to an answer that arrives within the limit. @throws what `late` makes otherwise */
+  within<T>(answer: Promise<T>, late: () => Error): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const limited = this.begin(() => reject(late()));
+      void answer.then(resolve, reject).then(() => this.end(limited));
+    });
+  }
+
   /** Lets all operations expire now. */
   endAll(): void {
     for (let limited = this.running.first; limited !== undefined; limited = this.running.first) {
@@ -77,29 +90,5 @@ export class TimeLimit {
     const next = silence >= DOUBT ? DOUBT_AGAIN : DOUBT - silence;
     this.timer = this.wakeIn(Math.ceil(Math.min(next, first.until - now)));
     this.clock.keepRunning?.(this.timer, true);
-  }
-}
-
-/**
- * Resolves to an answer that arrives within `ms`. The process keeps running until then: the connections do not keep it.
- * @throws LockStoreError otherwise: what `late` says or makes
- */
-export async function within<T>(
-  ms: number,
-  answer: Promise<T>,
-  late: string | (() => LockStoreError),
-  clock = readingClock,
-): Promise<T> {
-  let timer: unknown;
-  const limit = new Promise<never>((_resolve, reject) => {
-    timer = clock.setTimer(ms, () =>
-      reject(typeof late === 'string' ? new LockStoreError(late, { transient: true }) : late()),
-    );
-  });
-  clock.keepRunning?.(timer, true);
-  try {
-    return await Promise.race([answer, limit]);
-  } finally {
-    clock.clearTimer(timer);
   }
 }

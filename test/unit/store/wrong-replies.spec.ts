@@ -2,10 +2,12 @@ import { jest } from '@jest/globals';
 import type { AcquireRequest, LockStore } from '../../../lib/store/lock-store.js';
 import { RedissonStore } from '../../../lib/redisson/redisson-store.js';
 import { Replicas } from '../../../lib/store/redis/replicas.js';
-import type { Command } from '../../../lib/store/redis/line.js';
+import { ConnectionHealth } from '../../../lib/store/redis/connection-health.js';
+import type { Command, Commands } from '../../../lib/store/redis/line.js';
 import { listKeys } from '../../../lib/store/redis/key-scan.js';
 import { RedisStore } from '../../../lib/store/redis/redis-store.js';
 import { LastingLine } from '../../../lib/store/redis/lasting-line.js';
+import { ScriptRunner } from '../../../lib/store/redis/script-runner.js';
 import { readServerIdentity } from '../../../lib/store/redis/server-identity.js';
 import { REQUEST as USUAL, SILENT } from '../engine/support.js';
 import { FakeLine, serverWith } from './support.js';
@@ -179,6 +181,9 @@ it('an error describes the reply without its content', async () => {
 });
 
 describe('a reply that other commands cannot give', () => {
+  const asking = (commands: Commands): ScriptRunner =>
+    new ScriptRunner({ commands, health: new ConnectionHealth(SILENT, 1_000), doubt: () => undefined }, 1_000);
+
   it('is no list of keys, and no time', async () => {
     const [keys, now] = [
       ['0', ['lock:state:{a}']],
@@ -187,15 +192,17 @@ describe('a reply that other commands cannot give', () => {
     const wrongKeys = ['QUEUED', ['0'], ['0', [null]], ['x', []]].map((scan) => [scan, now]);
     for (const [scan, time] of [...wrongKeys, [keys, 'QUEUED'], [keys, ['x', '1']]]) {
       const send = async (command: string): Promise<unknown> => (command === 'SCAN' ? scan : time);
-      const nodes = [{ address: '', commands: { send, run: send as never } }];
-      const listed = listKeys(nodes, options, { cursor: '', budget: 500 });
+      const commands = { send, run: () => undefined };
+      const nodes = [{ address: '', commands }];
+      const listed = listKeys(asking(commands), nodes, 'lock', { cursor: '', budget: 500 });
       await expect(listed).rejects.toEqual(lockError('LOCK_STORE', 'answered'));
     }
   });
 
   it.each([undefined, null, 'QUEUED', 'OK', '', 1, []])('is no identity of a server: %j', async (info) => {
     const send = async (): Promise<unknown> => info;
-    await expect(readServerIdentity({ send }, 1_000, () => undefined)).rejects.toEqual(refused('INFO'));
+    const asker = asking({ send, run: () => undefined });
+    await expect(readServerIdentity(asker, () => undefined)).rejects.toEqual(refused('INFO'));
   });
 
   it.each<[string, unknown, unknown]>([
