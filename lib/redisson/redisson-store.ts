@@ -17,7 +17,7 @@ import {
 } from '../store/lock-store.js';
 import type { ConnectionTarget } from '../store/redis/connect.js';
 import { ConnectedStore } from '../store/redis/connected-store.js';
-import { LeaseRenewals } from '../store/redis/lease-renewals.js';
+import { leaseRenewals } from '../store/redis/lease-renewals.js';
 import { RedisConnection } from '../store/redis/redis-connection.js';
 import { readBy, writeBy } from '../store/redis/replies.js';
 import { FAIR_IS_PLAIN, LACKING_FEATURES, readLeaseTooLong } from './lacking-features.js';
@@ -69,8 +69,7 @@ export class RedissonStore extends ConnectedStore implements LockStore {
   readonly clientId: string;
   readonly latches: RedissonLatches;
   readonly lacks: NonNullable<LockStore['lacks']>;
-  // Private, also towards the engine, because it knows the password: printing a lock must not reveal it.
-  readonly #renewals: LeaseRenewals;
+  readonly renew: LockStore['renew'];
   private readonly scripts: RedissonScripts;
   private readonly longestRead: number;
   private readonly fenced: boolean;
@@ -103,7 +102,7 @@ export class RedissonStore extends ConnectedStore implements LockStore {
     );
     const nameOf = (key: string): string => this.nameOf(key);
     const read = (raw: unknown, request: RenewRequest): RenewReply => readRenewReply(raw, request, this.longestRead);
-    this.#renewals = new LeaseRenewals(this.connection, nameOf, SCRIPTS.renew, [this.longestRead], read);
+    this.renew = leaseRenewals(this.connection, nameOf, SCRIPTS.renew, [this.longestRead], read);
   }
 
   async acquire(request: AcquireRequest): Promise<AcquireReply> {
@@ -135,10 +134,6 @@ export class RedissonStore extends ConnectedStore implements LockStore {
     if (next === undefined) return { released, next };
     if (!released || !hears) return { released, next: await this.acquire(next) };
     return { released, next: this.atOnceIfWoken(next.id, contended('queued', next)) };
-  }
-
-  renew(requests: readonly RenewRequest[]): Promise<RenewReply[]> {
-    return this.#renewals.renew(requests);
   }
 
   /** Redisson's `MultiLock` acquires one lock after the other, too. */

@@ -1,6 +1,6 @@
 import type { Cluster, Redis } from 'ioredis';
 import { listed } from '../../common/describe.js';
-import { RedisClientRecords } from '../../store/redis/redis-client-records.js';
+import { readClientRecord } from '../../store/redis/redis-client-records.js';
 import { answerUnless, isReply, type Server } from '../deployment/deployment.js';
 import { labelName } from '../output/texts.js';
 import type { Session } from '../session.js';
@@ -36,8 +36,7 @@ export async function checkClients(
   if (own.length > 0) {
     const [first] = [connection].flat() as Array<Redis | Cluster>;
     const send = (command: string, ...args: ReadonlyArray<string | number>) => first!.call(command, ...args);
-    const records = new RedisClientRecords({ commands: { send }, nodes: () => [] }, prefix, '', false);
-    const labels = await labelsOf(records, own.slice(0, MOST_LABELS + 1));
+    const labels = await labelsOf({ send }, prefix, own.slice(0, MOST_LABELS + 1));
     const found = `${own.length} connected with the prefix '${prefix}': ${listed(labels, MOST_LABELS)}`;
     if (prefixes === undefined) return ok('clients', found);
     return warning(
@@ -73,12 +72,14 @@ function clientsByPrefix(channels: readonly string[]): Map<string, Set<string>> 
   return clients;
 }
 
+type Asked = Parameters<typeof readClientRecord>[0];
+
 /** The labels of clients. A client that has held nothing yet has written no label, and is named by its id. */
-const labelsOf = async (records: RedisClientRecords, ids: readonly string[]): Promise<string[]> =>
+const labelsOf = async (commands: Asked, prefix: string, ids: readonly string[]): Promise<string[]> =>
   (
     await Promise.all(
       ids.map(async (client) => {
-        const record = await records.read(client).catch(() => undefined);
+        const record = await readClientRecord(commands, prefix, client).catch(() => undefined);
         return labelName({ client, label: record?.label });
       }),
     )

@@ -19,45 +19,36 @@ const MOVING = /\b(TRYAGAIN|ASK)\b/;
 const isRefusedTogether = (reply: RenewReply): boolean =>
   isLockStoreError(reply) && isAnswer(reply.cause) && (!reply.transient || MOVING.test(reply.message));
 
-/** Renews leases, as many as possible in one command. In a Cluster, these are the leases of one slot. */
-export class LeaseRenewals {
-  constructor(
-    private readonly connection: Connection,
-    /** Names the Redis key that holds a lease. */
-    private readonly nameOf: (key: string) => string,
-    private readonly script: 'renew' | LuaScript = 'renew',
-    /** Arguments that follow those of the leases. */
-    private readonly args: ReadonlyArray<string | number> = [],
-    /** Reads the part of a reply that is about one lease. */
-    private readonly read: (raw: unknown, request: RenewRequest) => RenewReply = leaseLeft,
-  ) {}
-
-  /** Resolves to the replies in the order of the requests. Never rejects. */
-  async renew(requests: readonly RenewRequest[]): Promise<RenewReply[]> {
-    const replies = new Map<RenewRequest, RenewReply>();
-    const commands: Array<Promise<void>> = [];
-    for (const group of this.connection.group(requests, this.nameOf)) {
-      for (let i = 0; i < group.length; i += RENEWALS_PER_COMMAND) {
-        commands.push(this.renewSome(group.slice(i, i + RENEWALS_PER_COMMAND), replies));
-      }
-    }
-    await Promise.all(commands);
-    return requests.map((request) => replies.get(request)!);
-  }
-
-  private async renewSome(requests: readonly RenewRequest[], replies: Map<RenewRequest, RenewReply>): Promise<void> {
+/**
+ * Returns a function that renews leases, as many as possible in one command. In a Cluster, these are the leases of one slot.
+ * It resolves to the replies in the order of the requests, and never rejects.
+ * @param nameOf names the Redis key that holds a lease
+ * @param more arguments that follow those of the leases
+ * @param read reads the part of a reply that is about one lease
+ */
+export function leaseRenewals(
+  connection: Connection,
+  nameOf: (key: string) => string,
+  script: 'renew' | LuaScript = 'renew',
+  more: ReadonlyArray<string | number> = [],
+  read: (raw: unknown, request: RenewRequest) => RenewReply = leaseLeft,
+): (requests: readonly RenewRequest[]) => Promise<RenewReply[]> {
+  const renewSome = async (
+    requests: readonly RenewRequest[],
+    replies: Map<RenewRequest, RenewReply>,
+  ): Promise<void> => {
     // An error of a command that many leases share names none of them.
     const states = namedKeys(
-      requests.map(({ key }) => this.nameOf(key)),
+      requests.map(({ key }) => nameOf(key)),
       requests.length === 1 ? requests[0]!.key : undefined,
     );
-    const args = [...requests.flatMap(({ id, lease }) => [id, lease]), ...this.args];
+    const args = [...requests.flatMap(({ id, lease }) => [id, lease]), ...more];
     let leases: readonly RenewReply[];
     try {
-      leases = await this.connection.scripts.run(this.script, states, args, (raw) =>
+      leases = await connection.scripts.run(script, states, args, (raw) =>
         // The part about one lease may be an error of its own.
         tuple(raw, requests.length).map((left, i) =>
-          left instanceof Error ? storeFailure(left, requests[i]!.key) : this.read(left, requests[i]!),
+          left instanceof Error ? storeFailure(left, requests[i]!.key) : read(left, requests[i]!),
         ),
       );
     } catch (error) {
@@ -66,10 +57,22 @@ export class LeaseRenewals {
     requests.forEach((request, i) => replies.set(request, leases[i]!));
     if (requests.length === 1) return;
     const refused = requests.filter((_request, i) => isRefusedTogether(leases[i]!));
-    if (leases.some((each) => each instanceof Error && refusesSeveralSlots(each))) this.connection.separateSlots();
+    if (leases.some((each) => each instanceof Error && refusesSeveralSlots(each))) connection.separateSlots();
     // By slot if that was the reason; otherwise each alone.
-    const bySlot = this.connection.group(refused, this.nameOf);
+    const bySlot = connection.group(refused, nameOf);
     const parts = bySlot.length > 1 ? bySlot : refused.map((each) => [each]);
-    await Promise.all(parts.map((part) => this.renewSome(part, replies)));
-  }
+    await Promise.all(parts.map((part) => renewSome(part, replies)));
+  };
+
+  return async (requests) => {
+    const replies = new Map<RenewRequest, RenewReply>();
+    const commands: Array<Promise<void>> = [];
+    for (const group of connection.group(requests, nameOf)) {
+      for (let i = 0; i < group.length; i += RENEWALS_PER_COMMAND) {
+        commands.push(renewSome(group.slice(i, i + RENEWALS_PER_COMMAND), replies));
+      }
+    }
+    await Promise.all(commands);
+    return requests.map((request) => replies.get(request)!);
+  };
 }

@@ -1,8 +1,8 @@
 import { printable } from '../../common/describe.js';
 import { busChannel, clientChannel, clientRecordKey } from '../../keys/index.js';
 import type { CallSite, ClientRecord, ClientRecordStore } from '../client-records.js';
-import type { ScannedNode } from './key-scan.js';
 import type { Commands } from './line.js';
+import type { Connection } from './redis-connection.js';
 import { list, natural, readReply } from './reply-readers.js';
 
 /** How many characters are read of a label, a pattern and the name of a method. */
@@ -14,49 +14,42 @@ interface StoredRecord {
   readonly sites: ReadonlyArray<readonly [string | null, string | null, number | null]>;
 }
 
-/** What of a connection the records need. */
-interface RecordConnection {
-  readonly commands: Pick<Commands, 'send'>;
-  nodes(): readonly ScannedNode[];
-}
-
 /** Keeps the records of clients on a Redis server or a Cluster. */
-export class RedisClientRecords implements ClientRecordStore {
-  // Private, because it knows the password: printing a lock must not reveal it.
-  readonly #connection: RecordConnection;
-
-  constructor(
-    connection: RecordConnection,
-    private readonly keyPrefix: string,
-    private readonly clientId: string,
-    private readonly isCluster: boolean,
-  ) {
-    this.#connection = connection;
-  }
-
-  async write({ label, sites }: ClientRecord, lifetime: number): Promise<void> {
+export const redisClientRecords = (
+  connection: Pick<Connection, 'commands' | 'isCluster' | 'nodes'>,
+  keyPrefix: string,
+  clientId: string,
+): Required<ClientRecordStore> => ({
+  async write({ label, sites }, lifetime) {
     const stored: StoredRecord = {
       label,
       sites: sites.map(({ pattern, method, renewedLease }) => [pattern ?? null, method ?? null, renewedLease ?? null]),
     };
-    const key = clientRecordKey(this.keyPrefix, this.clientId);
-    await this.#connection.commands.send('SET', key, JSON.stringify(stored), 'PX', Math.ceil(lifetime));
-  }
+    const key = clientRecordKey(keyPrefix, clientId);
+    await connection.commands.send('SET', key, JSON.stringify(stored), 'PX', Math.ceil(lifetime));
+  },
 
-  async read(clientId: string): Promise<ClientRecord | undefined> {
-    const text = await this.#connection.commands.send('GET', clientRecordKey(this.keyPrefix, clientId));
-    return typeof text === 'string' ? readRecord(text) : undefined;
-  }
+  read: (id) => readClientRecord(connection.commands, keyPrefix, id),
 
   /** A client counts as connected while its subscription stands: Redis ends it as soon as the process has ended. */
-  async connected(clientIds: readonly string[]): Promise<ReadonlyMap<string, boolean>> {
-    const channelOf = this.isCluster ? busChannel : clientChannel;
-    const channels = clientIds.map((id) => channelOf(this.keyPrefix, id));
+  async connected(clientIds) {
+    const channelOf = connection.isCluster ? busChannel : clientChannel;
+    const channels = clientIds.map((id) => channelOf(keyPrefix, id));
     // In a Cluster, the subscription of a client is at any master.
-    const counts = await Promise.all(this.#connection.nodes().map(({ commands }) => subscribersOf(commands, channels)));
+    const counts = await Promise.all(connection.nodes().map(({ commands }) => subscribersOf(commands, channels)));
     const sums = clientIds.map((id, i) => [id, counts.reduce((sum, each) => sum + each[i]!, 0)] as const);
     return new Map(counts.length === 0 ? [] : sums.map(([id, sum]) => [id, sum > 0]));
-  }
+  },
+});
+
+/** Reads the record of any client. */
+export async function readClientRecord(
+  commands: Pick<Commands, 'send'>,
+  keyPrefix: string,
+  clientId: string,
+): Promise<ClientRecord | undefined> {
+  const text = await commands.send('GET', clientRecordKey(keyPrefix, clientId));
+  return typeof text === 'string' ? readRecord(text) : undefined;
 }
 
 /** How many connections to a server are subscribed to each channel. */

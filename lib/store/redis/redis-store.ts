@@ -3,8 +3,11 @@ import { readingClock, type ReadingClock } from '../../common/reading-timer.js';
 import type { LockLogger } from '../../common/logger.js';
 import { LockStoreError } from '../../errors/index.js';
 import { redisKeys, tagged } from '../../keys/index.js';
+import type { ClientRecordStore } from '../client-records.js';
+import type { LatchStore } from '../latch-store.js';
 import {
   chooser,
+  type LockStore,
   type HoldSurvey,
   type HoldSurveyRequest,
   type ListReply,
@@ -18,8 +21,6 @@ import {
   type OfferRequest,
   type ReleaseReply,
   type ReleaseRequest,
-  type RenewReply,
-  type RenewRequest,
   type ReplicateRequest,
   type StoredHold,
   type StoredLock,
@@ -39,9 +40,9 @@ import type { ConnectOptions } from './connect.js';
 import { ConnectedStore } from './connected-store.js';
 import type { ConnectionObserver } from './connection.js';
 import { listKeys, readTime } from './key-scan.js';
-import { LeaseRenewals } from './lease-renewals.js';
-import { RedisClientRecords } from './redis-client-records.js';
-import { MEMORY, RedisLatches } from './redis-latches.js';
+import { leaseRenewals } from './lease-renewals.js';
+import { redisClientRecords } from './redis-client-records.js';
+import { MEMORY, redisLatches } from './redis-latches.js';
 import {
   passMessage,
   presence,
@@ -97,7 +98,7 @@ export interface RedisStoreParts {
  */
 export class RedisStore extends ConnectedStore implements QuorumMember {
   readonly clientId: string;
-  readonly latches: RedisLatches;
+  readonly latches: LatchStore;
   readonly permits: PermitStore = {
     add: async ({ key, id, change, permits }) => {
       const { time } = await this.readLimit(key);
@@ -112,9 +113,9 @@ export class RedisStore extends ConnectedStore implements QuorumMember {
       return left < 0 ? 'not-held' : left;
     },
   };
-  readonly clients: RedisClientRecords;
+  readonly clients: Required<ClientRecordStore>;
+  readonly renew: LockStore['renew'];
   // Private, because it knows the password: printing a lock must not reveal it.
-  readonly #renewals: LeaseRenewals;
   readonly #connection: Connection;
   private readonly naming: LockNaming;
   private readonly keyPrefix: string;
@@ -131,9 +132,9 @@ export class RedisStore extends ConnectedStore implements QuorumMember {
     this.naming = new LockNaming(keyPrefix, clientId, this.isPartitioned);
     const { connection } = this;
     this.#connection = connection;
-    this.#renewals = new LeaseRenewals(connection, (key) => redisKeys(keyPrefix, key).state);
-    this.clients = new RedisClientRecords(connection, keyPrefix, clientId, this.isPartitioned);
-    this.latches = new RedisLatches(connection, this.naming, { keyPrefix, commandTimeout, clientId });
+    this.renew = leaseRenewals(connection, (key) => redisKeys(keyPrefix, key).state);
+    this.clients = redisClientRecords(connection, keyPrefix, clientId);
+    this.latches = redisLatches(connection, this.naming, { keyPrefix, commandTimeout, clientId });
   }
 
   /** `rank`: where to begin in the queue. `again`: the client has just subscribed for this request, and does so once. */
@@ -254,10 +255,6 @@ export class RedisStore extends ConnectedStore implements QuorumMember {
 
   replicate(request: ReplicateRequest): Promise<number> {
     return this.#connection.replicas.confirm(request, redisKeys(this.keyPrefix, request.key).state, 'confirm');
-  }
-
-  renew(requests: readonly RenewRequest[]): Promise<RenewReply[]> {
-    return this.#renewals.renew(requests);
   }
 
   async offer({ key, id, offer, lease }: OfferRequest): Promise<OfferReply> {
