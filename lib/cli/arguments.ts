@@ -67,9 +67,9 @@ export function readCommandLine(args: readonly string[], env: NodeJS.ProcessEnv)
     timeout: readTime('--timeout', values.timeout ?? '5s'),
     interval: readTime('--interval', values.interval ?? '1s'),
     sort: oneOf('--sort', ORDERS, values.sort ?? 'key'),
-    holder: values.holder,
+    holder: readPart('--holder', values.holder, 'a part of a label, an id or an owner'),
     force: values.force === true,
-    hold: readHold(values.hold),
+    hold: readPart('--hold', values.hold, 'the id of a hold, as release KEY shows it'),
     json: values.json === true,
     color: values['no-color'] !== true,
   };
@@ -142,9 +142,10 @@ function readSubject(command: Topic, [first, ...others]: readonly string[]): str
   return isKey ? refusing(() => assertKey(first)) : first;
 }
 
-function readHold(hold: string | undefined): string | undefined {
-  if (hold === undefined || hold.trim() !== '') return hold;
-  throw new UsageError('--hold is empty: write the id of a hold, as release KEY shows it');
+/** Refuses an empty text: each name contains it, so `release --force --holder "$POD"` would end all holds if POD is not set. */
+function readPart(option: string, text: string | undefined, instead: string): string | undefined {
+  if (text === undefined || text.trim() !== '') return text;
+  throw new UsageError(`${option} is empty: write ${instead}`);
 }
 
 /** Reads URLs, and the module's connections as JSON. */

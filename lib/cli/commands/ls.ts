@@ -37,6 +37,7 @@ export async function noneOf(session: Session, { subject, holder }: CommandLine)
 export async function hintOfPrefixes({ deployment, prefix }: Session): Promise<string> {
   const inCluster = deployment.kind === 'cluster';
   const channels = await Promise.all(deployment.servers().map((server) => clientChannels(server, inCluster)));
-  const others = otherPrefixes(channels.flat(), prefix);
+  const known = channels.flatMap((names) => names ?? []);
+  const others = otherPrefixes(known, prefix);
   return others === undefined ? '' : ` Other clients have the prefix ${safe(others)}: choose one with --prefix.`;
 }

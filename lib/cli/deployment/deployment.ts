@@ -72,7 +72,8 @@ export const clientOptions = (timeout: number): RedisOptions => ({
 });
 
 /**
- * Connects a client within a time.
+ * Connects a client within a time. `connect` may succeed although the server has refused the database: ioredis then continues in
+ * database 0, and only emits the error.
  * @throws Error that begins with the name of the server, with the last failure of a connection as its reason
  */
 export async function connectWithin(
@@ -85,6 +86,7 @@ export async function connectWithin(
   client.on('error', remember);
   try {
     await Promise.race([connect(), after(timeout)]);
+    if (isReply(last)) throw last;
   } catch (error) {
     const failure = storeFailure(last ?? error);
     throw new Error(`${name}: ${failure.message}`, { cause: failure });

@@ -33,7 +33,14 @@ function clientOf(connection: string | RedisOptions, timeout: number): Redis {
   const client =
     typeof connection === 'string'
       ? new Redis(connection, { ...own, keyPrefix: '' })
-      : new Redis({ ...own, ...connection, keyPrefix: '', lazyConnect: true });
+      : new Redis({
+          ...own,
+          // ioredis asks one Sentinel after the other. Silent ones leave time for the next one, and for the server.
+          sentinelCommandTimeout: timeout / ((connection.sentinels?.length ?? 0) + 1),
+          ...connection,
+          keyPrefix: '',
+          lazyConnect: true,
+        });
   // The failed command reports the error.
   return client.on('error', () => undefined);
 }

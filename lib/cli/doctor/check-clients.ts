@@ -14,15 +14,13 @@ const MOST = 5;
 /** How many clients are named. */
 const MOST_LABELS = 20;
 
-/** The channels of clients that a server knows. None if the user may not ask. */
-export async function clientChannels({ client }: Server, inCluster: boolean): Promise<string[]> {
-  const names: string[] = [];
-  for (const census of inCluster ? ['CHANNELS', 'SHARDCHANNELS'] : ['CHANNELS']) {
-    // NOPERM, or Redis before 7, which has no SHARDCHANNELS.
-    const found = await answerUnless(isReply, client.call('PUBSUB', census, '*:client:*'));
-    names.push(...((found ?? []) as string[]));
-  }
-  return names;
+/** The channels of clients that a server knows; `undefined`: the user may not ask, or the server lacks the command. */
+export async function clientChannels({ client }: Server, inCluster: boolean): Promise<string[] | undefined> {
+  const ask = async (census: string): Promise<string[] | undefined> =>
+    (await answerUnless(isReply, client.call('PUBSUB', census, '*:client:*'))) as string[] | undefined;
+  const names = await ask('CHANNELS');
+  // Redis before 7 has no SHARDCHANNELS.
+  return inCluster && names !== undefined ? [...names, ...((await ask('SHARDCHANNELS')) ?? [])] : names;
 }
 
 /** Counts and names the clients that listen with this prefix, on all servers. With a wrong prefix, every key looks free. */

@@ -39,6 +39,7 @@ const OPTIONAL: ReadonlyArray<readonly [command: string, without: string]> = [
   ['SCAN 0 COUNT 1', 'ls, watch and the dashboard cannot find the locks'],
   ['INFO', 'a subscription at a replica is noticed late, Redlock cannot check its masters, and doctor checks less'],
   ['CONFIG GET timeout', 'doctor cannot check idle timeouts and output buffers'],
+  ['PUBSUB CHANNELS doctor', 'doctor and ls cannot name the connected clients and their prefixes'],
   ['PING', 'each heartbeat of a subscription is refused, and recorded in the ACL log'],
 ];
 

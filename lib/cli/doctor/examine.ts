@@ -22,7 +22,7 @@ export async function examine(session: Session, key: string | undefined): Promis
   const id = randomBytes(8).toString('hex');
   const { kind } = session.deployment;
   const findings: Finding[] = [];
-  const channels: string[] = [];
+  const channels: Array<string[] | undefined> = [];
   const clocks = new Map<string, ClockReading>();
   // Created together, while it is known which server serves which slots.
   const trials = session.deployment.servers().map((server) => trialAt(server, session, id));
@@ -30,10 +30,11 @@ export async function examine(session: Session, key: string | undefined): Promis
     const { address } = trial.server;
     const { found, clock, clients } = await examineServer(trial, kind);
     findings.push(...found.map((each) => (trials.length > 1 ? { ...each, check: `${address} ${each.check}` } : each)));
-    channels.push(...clients);
+    channels.push(clients);
     if (clock !== undefined) clocks.set(address, clock);
   }
-  findings.push(await checkClients(session, channels));
+  const known = channels.filter((each) => each !== undefined);
+  if (known.length > 0) findings.push(await checkClients(session, known.flat()));
   if (clocks.size > 1) findings.push(checkClocks(clocks, kind === 'redlock'));
   if (key !== undefined) findings.push(await checkLayout(session, key));
   findings.push(...(await checkDeadlocks(session)));
@@ -46,14 +47,14 @@ export async function examine(session: Session, key: string | undefined): Promis
 interface Examined {
   readonly found: readonly Finding[];
   readonly clock?: ClockReading | undefined;
-  /** The channels of the clients that it knows. */
-  readonly clients: readonly string[];
+  /** The channels of the clients that it knows; `undefined`: it does not say. */
+  readonly clients: string[] | undefined;
 }
 
 async function examineServer(trial: Trial, kind: Deployment['kind']): Promise<Examined> {
   const { server, inCluster } = trial;
   const { client } = server;
-  let clients: readonly string[] = [];
+  let clients: string[] | undefined;
   try {
     const info = await readInfo(client.info());
     clients = await clientChannels(server, inCluster);

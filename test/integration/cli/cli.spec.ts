@@ -50,6 +50,13 @@ describe('the command line program', () => {
     const wrong = await program(bench.redis.url.replace('//', '//ann:secret@'), ['ls']);
     expect([wrong.code, wrong.stderr]).toEqual([1, expect.stringContaining('WRONGPASS')]);
     expect(stderr + wrong.stderr).not.toContain('secret');
+    for (const command of ['ls', 'doctor']) {
+      const { code, stderr } = await cli(`${bench.redis.url}/99`, [command]);
+      expect([code, stderr]).toEqual([
+        1,
+        expect.stringMatching(/^\S+ 127\.\S+: Redis failed: ERR DB index is out of range/),
+      ]);
+    }
   });
 });
 

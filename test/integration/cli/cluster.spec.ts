@@ -82,7 +82,7 @@ describe('doctor in a Cluster', () => {
   });
 
   it('finds no problem with the documented permissions and SCAN, and names missing ones', async () => {
-    const rules = [...COMMANDS, ...IN_CLUSTER, 'scan', 'config|get'].map((name) => `+${name}`);
+    const rules = [...COMMANDS, ...IN_CLUSTER, 'scan', 'config|get', 'pubsub|channels'].map((name) => `+${name}`);
     const names = ['reset', 'on', `>${USER.password}`, '~lock:*', 'resetchannels', '&lock:client:*'];
     await onAllNodes('SETUSER', USER.username, ...names, ...rules);
     expect((await examined(where(USER))).amiss).toEqual([]);

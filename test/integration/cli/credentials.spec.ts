@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import type { LockState } from 'nestjs-redis-locks';
 import { createLockClient } from 'nestjs-redis-locks/client';
 import { cli, program, type CliResult } from './cli.js';
+import { SilentPort } from '../../../lab/testbed/proxies/silent-port.mjs';
 import { overlapping } from '../../../lab/testbed/wait/overlapping.js';
 import { startRedis, type RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';
 import { startRedisSentinels, type RedisSentinels } from '../../../lab/testbed/servers/redis-sentinels.mjs';
@@ -119,6 +120,19 @@ describe('the command line program behind Sentinels', () => {
     const released = await run('release', 'a', '--force');
     expect(released).toMatchObject({ code: 0, stdout: expect.stringMatching(/^a was released by \S+@\S+, from /) });
     await service.close();
+  });
+
+  it('asks the next Sentinel if one is silent, and ends if all are', async () => {
+    await using silent = await SilentPort.start();
+    const { host, port } = silent;
+    const connection = JSON.stringify({
+      ...sentinels.connection,
+      sentinels: [{ host, port }, ...sentinels.connection.sentinels],
+    });
+    expect(await run('ls', '-c', connection)).toMatchObject({ code: 0, stderr: '' });
+    const alone = JSON.stringify({ ...sentinels.connection, sentinels: [{ host, port }] });
+    const { code, stderr } = await program('', ['ls', '-t', '1s', '-c', alone]);
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/All sentinels are unreachable/)]);
   });
 
   it('reports that no Sentinel knows the master', async () => {

@@ -51,6 +51,7 @@ describe('a command line', () => {
     [['ls', '--force'], '--force is not an option of ls'],
     [['inspect', 'a', '--hold', 'x'], '--hold is not an option of inspect'],
     [['release', 'a', '--hold', ''], '--hold is empty: write the id of a hold'],
+    [['release', 'a', '--force', '--holder', ' '], '--holder is empty: write a part of a label'],
     [['doctor', '--interval', '1s'], '--interval is not an option of doctor'],
     [
       ['watch', '--interval', '5'],
