@@ -1,7 +1,7 @@
 import type { LockService } from '../service/lock.service.js';
 import { createLockService } from '../module/redis-lock.composition.js';
-import { readConnections, refuseOtherPrefix } from '../module/redis-lock.connection.js';
-import { MODULE_OPTIONS, resolveModuleOptions } from '../module/redis-lock.options.js';
+import type { LockConnectionOption } from '../module/redis-lock.connection.js';
+import { resolveModuleOptions } from '../module/redis-lock.options.js';
 import type { ClusterAddress } from '../store/redis/passed-client.js';
 import { refusing, type CommandLine } from './arguments.js';
 import { clusterServers } from './deployment/cluster-servers.js';
@@ -24,20 +24,24 @@ export interface Session extends AsyncDisposable {
  * @throws UsageError for a connection that cannot be used; an error if a server cannot be reached
  */
 export async function connect({ connections, prefix, timeout }: CommandLine): Promise<Session> {
-  const deployment = deploymentOf(connections, prefix, timeout);
+  const [first] = connections;
+  // Refuses what the module would refuse in an application.
+  const options = refusing(() =>
+    resolveModuleOptions({
+      connection: (connections.length === 1 ? first : connections) as LockConnectionOption,
+      keyPrefix: prefix,
+      commandTimeout: timeout,
+      shutdownTimeout: 0,
+    }),
+  );
+  const deployment = isClusterAddress(first)
+    ? clusterServers(first, timeout)
+    : independentServers(connections as ReadonlyArray<Exclude<WrittenConnection, ClusterAddress>>, timeout);
   // Connections do not keep the process running: an answer may be all that the command waits for.
   const running = setInterval(() => undefined, 2 ** 30);
   try {
-    const options = refusing(() =>
-      resolveModuleOptions({
-        connection: deployment.connection,
-        ...(prefix === undefined ? {} : { keyPrefix: prefix }),
-        commandTimeout: timeout,
-        shutdownTimeout: 0,
-      }),
-    );
     await deployment.connect();
-    const locks = createLockService(options, SILENT);
+    const locks = createLockService({ ...options, connection: () => deployment.connection }, SILENT);
     // The service has connections of its own, and lists the keys of the masters that it knows. A user without the rights
     // for locks may look nevertheless.
     if (deployment.kind === 'cluster') await locks.start().catch(() => undefined);
@@ -54,18 +58,6 @@ export async function connect({ connections, prefix, timeout }: CommandLine): Pr
     deployment.close();
     throw error;
   }
-}
-
-/** Refuses what the module would refuse in an application. */
-function deploymentOf(
-  connections: readonly WrittenConnection[],
-  prefix: string = MODULE_OPTIONS.defaults.keyPrefix,
-  timeout: number,
-): Deployment {
-  const [first] = connections;
-  refusing(() => refuseOtherPrefix(readConnections(connections.length === 1 ? first : [...connections]), prefix));
-  if (isClusterAddress(first)) return clusterServers(first, timeout);
-  return independentServers(connections as ReadonlyArray<Exclude<WrittenConnection, ClusterAddress>>, timeout);
 }
 
 const isClusterAddress = (connection: WrittenConnection | undefined): connection is ClusterAddress =>

@@ -1,6 +1,5 @@
 import type { Clock } from '../common/clock.js';
 import type { LockLogger } from '../common/logger.js';
-import { isObject } from '../common/type-guards.js';
 import { createLockService, introduction } from '../module/redis-lock.composition.js';
 import {
   MODULE_OPTIONS,
@@ -8,7 +7,7 @@ import {
   type LockDefaults,
   type RedisLockModuleOptions,
 } from '../module/redis-lock.options.js';
-import { asWritten, Options, read } from '../options/option-readers.js';
+import { Options, read, type OptionReader } from '../options/option-readers.js';
 import { OPTIONS } from '../options/option-table.js';
 import { LockService } from '../service/lock.service.js';
 
@@ -78,10 +77,8 @@ export async function createLockClient(
   options: LockClientOptions = {},
   parts: LockClientParts = {},
 ): Promise<LockClient> {
-  CLIENT_OPTIONS.check('createLockClient', options);
-  if (isObject(options.defaults)) CLIENT_DEFAULTS.check('defaults', options.defaults);
   const { logger = consoleLogger, clock } = PARTS.read('the second argument of createLockClient', parts);
-  const resolved = resolveModuleOptions(options, 'createLockClient');
+  const resolved = resolveModuleOptions(options, 'createLockClient', CLIENT_OPTIONS);
   const client = createLockService(resolved, logger, { service: LockClient, ...(clock && { clock }) });
   try {
     await client.start();
@@ -94,11 +91,10 @@ export async function createLockClient(
   return client;
 }
 
-const LOGGER = "console, Nest's Logger, or an object with these methods";
 /** The object may have more. */
 const PARTS = new Options(
   {
-    logger: read.withMethods<LockLogger>(['debug', 'log', 'warn', 'error'], LOGGER),
+    logger: read.withMethods<LockLogger>(['debug', 'log', 'warn', 'error'], "console, Nest's Logger"),
     clock: read.withMethods<Clock>(['now', 'setTimer', 'clearTimer', 'keepAlive'], 'a ManualClock'),
   },
   {},
@@ -117,8 +113,12 @@ const INSTEAD: Readonly<Record<string, string>> = {
   onUnavailable: `${OF_METHODS}: catch the LockStoreError`,
 };
 
+type AnyOptions = Options<Readonly<Record<string, OptionReader>>>;
+
 /** The options of a table that a client has. */
-const ofClients = ({ names, elsewhere }: Options<any>): Options<any> =>
-  new Options(asWritten(names.filter((name) => !Object.hasOwn(INSTEAD, name))), { ...elsewhere, ...INSTEAD });
-const CLIENT_OPTIONS = ofClients(MODULE_OPTIONS);
+function ofClients({ readers, elsewhere }: AnyOptions, nested: AnyOptions['readers'] = {}): AnyOptions {
+  const rows = Object.entries({ ...readers, ...nested }).filter(([name]) => !Object.hasOwn(INSTEAD, name));
+  return new Options(Object.fromEntries(rows), { ...elsewhere, ...INSTEAD });
+}
 const CLIENT_DEFAULTS = ofClients(OPTIONS.defaults);
+const CLIENT_OPTIONS = ofClients(MODULE_OPTIONS, { defaults: CLIENT_DEFAULTS.nested });

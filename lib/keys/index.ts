@@ -5,10 +5,10 @@ export { assertKey, encodeKeyPart, lockKey, MAX_KEY_BYTES, tagged, type KeyPart 
 export { LATCH_KEY_ROLES, LOCK_KEY_ROLES } from './key-roles.generated.js';
 export { groupBySlot, hashSlot } from './hash-slot.js';
 export {
-  assertKeyPrefix,
   busChannel,
   clientChannel,
   clientRecordKey,
+  KEY_PREFIX,
   keyOfState,
   latchKeys,
   redisKeys,

@@ -1,5 +1,3 @@
-import { LockConfigError } from '../errors/index.js';
-import { describe, quote } from '../common/describe.js';
 import { hashTag, keyFault, tagged } from './lock-key.js';
 import { LATCH_KEY_ROLES, LOCK_KEY_ROLES } from './key-roles.generated.js';
 
@@ -12,12 +10,11 @@ export type RedisKeys = Readonly<Record<(typeof LOCK_KEY_ROLES)[number], string>
 /** The names of the Redis keys of a count-down latch. What each role holds stands in lua/shared/latch.lua. */
 export type LatchKeys = Readonly<Record<(typeof LATCH_KEY_ROLES)[number], string>>;
 
-const PREFIX = /^[\w\-:.]{1,64}$/;
-/** Behind such a prefix, every key would look like the state of a lock of a shorter prefix. */
-const ROLE_OF_STATE = /:state(?::|$)/;
-
-/** Whether a prefix contains the role of the state. */
-export const containsRoleOfState = (prefix: string): boolean => ROLE_OF_STATE.test(prefix);
+/**
+ * The prefix of every key and channel. No braces: they would choose the slot. Behind a prefix with `:state`, every key would
+ * look like the state of a lock of a shorter prefix.
+ */
+export const KEY_PREFIX = /^(?!.*:state(?::|$))[\w\-:.]{1,64}$/;
 
 /**
  * Names the Redis keys of a lock whose key `assertKey` has accepted. The role precedes the key, so that no key can be a part
@@ -61,20 +58,3 @@ export const busChannel = (prefix: string, clientId: string): string => `${prefi
 /** The channel of a client in the slot of a key; with `''` as the client, the part before its id. */
 export const shardChannel = (prefix: string, key: string, clientId: string): string =>
   `${prefix}:client:{${hashTag(tagged(key))}}:${clientId}`;
-
-/**
- * Checks the prefix of every key and channel, and returns it. No braces: they would choose the slot.
- * @throws LockConfigError unless it is 1 to 64 letters, digits, `_`, `-`, `.` and `:`, without `:state:`
- */
-export function assertKeyPrefix(prefix: unknown): string {
-  if (typeof prefix === 'string' && PREFIX.test(prefix)) {
-    if (!containsRoleOfState(prefix)) return prefix;
-    throw new LockConfigError(
-      `keyPrefix ${quote(prefix)} contains ':state', which begins the name of a lock: write another word, such as ':states'.`,
-    );
-  }
-  const given = typeof prefix === 'string' && prefix !== '' ? quote(prefix) : describe(prefix);
-  throw new LockConfigError(
-    `keyPrefix must be 1 to 64 letters, digits, '_', '-', '.' and ':', such as 'lock' or 'shop:lock'; it is ${given}.`,
-  );
-}

@@ -1,7 +1,6 @@
 import type { InjectionToken, ModuleMetadata, Provider, Type } from '@nestjs/common';
-import { hints, Options, or, read } from '../options/option-readers.js';
+import { hints, Options, read } from '../options/option-readers.js';
 import { MODULE_OPTIONS, type RedisLockModuleOptions } from './redis-lock.options.js';
-import { DEFAULT_INSTANCE } from './redis-lock.tokens.js';
 
 /** A class that makes the options of `forRootAsync`. */
 export interface RedisLockOptionsFactory {
@@ -34,11 +33,13 @@ export interface RedisLockModuleAsyncOptions {
   extraProviders?: Provider[] | undefined;
 }
 
+const { isGlobal, ...readers } = MODULE_OPTIONS.readers;
+const { instance } = readers;
+
 /** The options of `forRootAsync`. Those of the module come from the factory, except for these two. */
 export const ASYNC_OPTIONS = new Options(
   {
-    instance: or(read.instance, DEFAULT_INSTANCE),
-    isGlobal: or(read.flag, true),
+    ...{ instance, isGlobal },
     imports: read.list,
     inject: read.list,
     extraProviders: read.list,
@@ -48,3 +49,9 @@ export const ASYNC_OPTIONS = new Options(
   },
   hints(MODULE_OPTIONS.names, (name) => `it is made by the factory: return { ${name} } there`),
 );
+
+/** The options that the factory makes. The module is registered before, so it must know already whether it is global. */
+export const MADE_OPTIONS = new Options(readers, {
+  ...MODULE_OPTIONS.elsewhere,
+  isGlobal: 'write it beside the factory: forRootAsync({ isGlobal, … })',
+});

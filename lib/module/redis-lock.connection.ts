@@ -3,7 +3,7 @@ import { isAddress, isRedisUrl } from '../common/credentials.js';
 import { describe, quote } from '../common/describe.js';
 import { isFunction, isObject, isText } from '../common/type-guards.js';
 import { LockConfigError } from '../errors/index.js';
-import { asWritten, hints, Options, read, refuseUnseen, type OptionReader } from '../options/option-readers.js';
+import { asWritten, hints, Options, read, refuse, type OptionReader } from '../options/option-readers.js';
 import { isClusterOfClient, isOneClient, type ClusterClient, type OneClient } from '../store/redis/connect.js';
 import type { LineOptions } from '../store/redis/ioredis-lines.js';
 
@@ -29,18 +29,13 @@ export function readConnections(connection: unknown): LockConnectionOption {
   if (isObject(connection) && connection['cluster'] !== undefined && !isFunction(connection['cluster']))
     return CLUSTER.nested('connection', connection) as RedisClusterOption;
   if (!Array.isArray(connection)) return readConnection('connection', connection);
-  if (connection.length >= FEWEST_MASTERS) return Object.freeze(separate(listOfMasters('connection', connection)));
+  const areDifferent = new Set(connection).size === connection.length;
+  if (areDifferent && connection.length >= FEWEST_MASTERS)
+    return Object.freeze(listOfMasters('connection', connection));
+  const what = areDifferent ? `an array of ${connection.length}` : 'an array with the same master twice';
   throw new LockConfigError(
-    `connection is an array of ${connection.length}: Redlock takes ${FEWEST_MASTERS} or more independent masters, ` +
+    `connection is ${what}: Redlock takes ${FEWEST_MASTERS} or more independent masters, each a separate server, ` +
       'so that a majority is left when one fails; for one server write a single connection.',
-  );
-}
-
-function separate(masters: RedisConnectionOption[]): RedisConnectionOption[] {
-  const again = masters.findIndex((master, i) => masters.indexOf(master) < i);
-  if (again < 0) return masters;
-  throw new LockConfigError(
-    `connection[${again}] is the same as an earlier one: each master must be a separate server.`,
   );
 }
 
@@ -78,7 +73,7 @@ const readPort = read.checked<number | string>(
 const readHost = read.checked<string>(
   (host) => isText(host) && !isAddress(host) && !/^[^:]*:\d+$/.test(host),
   "only the name or address of the server, such as 'redis.internal', or a URL in place of the options",
-  refuseUnseen,
+  describe,
 );
 const ADDRESS = { host: readHost, port: readPort };
 
@@ -92,7 +87,7 @@ const NESTED = new Options(
   true,
 );
 const readTls: OptionReader = (label, written) => (isObject(written) ? NESTED.nested(label, written) : written);
-const listOfSentinels = read.listOf(NESTED.nested, "a list such as [{ host: 'a', port: 26379 }]", refuseUnseen);
+const listOfSentinels = read.listOf(NESTED.nested, "a list such as [{ host: 'a', port: 26379 }]", describe);
 
 /** ioredis would replace a database that `SELECT` cannot take by database 0. */
 const readDatabase = read.checked<string | number | null>(
@@ -132,13 +127,13 @@ export const SERVER_OPTIONS = new Options(
     path: read.checked<string>(
       (path) => isText(path) && !path.includes('://'),
       "the path of a socket: '/tmp/redis.sock'",
-      refuseUnseen,
+      describe,
     ),
     db: readDatabase,
     tls: readTls,
     sentinelTLS: readTls,
     sentinels: (label: string, written: unknown) => (written === null ? null : listOfSentinels(label, written)),
-    credentials: read.checked(isFunction, 'a function that returns { username, password, expiresAt }', refuseUnseen),
+    credentials: read.checked(isFunction, 'a function that returns { username, password, expiresAt }', describe),
   },
   OF_OTHERS,
   true,
@@ -164,7 +159,7 @@ const readNode: OptionReader<ClusterNode> = (label, node) => {
   if (isObject(node)) return readServer(label, node);
   if (typeof node === 'number') return readPort(label, node);
   if (typeof node === 'string') return isRedisUrl(node) ? readUrl(label, node) : node;
-  return refuseUnseen(label, node, "a node, such as { host: 'a', port: 6379 } or 'redis://a:6379'");
+  return refuse(label, node, "a node, such as { host: 'a', port: 6379 } or 'redis://a:6379'", describe);
 };
 
 /** The options of a Cluster of ioredis. Its types say if it gets another one. */
@@ -185,11 +180,7 @@ const CLUSTER_OPTIONS: Options<Readonly<Record<keyof ClusterOptions, OptionReade
 
 const CLUSTER = new Options(
   {
-    cluster: read.listOf(
-      readNode,
-      "a list of nodes, such as [{ host: 'a', port: 6379 }, 'redis://b:6379']",
-      refuseUnseen,
-    ),
+    cluster: read.listOf(readNode, "a list of nodes, such as [{ host: 'a', port: 6379 }, 'redis://b:6379']", describe),
     options: CLUSTER_OPTIONS.nested,
   },
   hints(

@@ -9,6 +9,7 @@ import { LockExplorer } from './redis-lock.explorer.js';
 import { LockLifecycle } from './redis-lock.lifecycle.js';
 import {
   ASYNC_OPTIONS,
+  MADE_OPTIONS,
   type RedisLockModuleAsyncOptions,
   type RedisLockOptionsFactory,
 } from './redis-lock.async-options.js';
@@ -137,15 +138,10 @@ function optionsFactory(maker: unknown, useClass: Type | undefined): RedisLockOp
   );
 }
 
-/** The module is registered before its options are made, so `instance` and `isGlobal` cannot come from them. */
+/** The module is registered before its options are made, so its name cannot come from them. */
 function resolveNamed(name: string, made: RedisLockRootOptions): ResolvedModuleOptions {
-  const resolved = resolveModuleOptions(made, 'RedisLockModule.forRootAsync, from its factory,');
-  const { isGlobal, instance: given } = made;
-  if (isGlobal !== undefined) {
-    throw new LockConfigError(
-      'isGlobal has no effect here: write it beside the factory: forRootAsync({ isGlobal, … }).',
-    );
-  }
+  const resolved = resolveModuleOptions(made, 'RedisLockModule.forRootAsync, from its factory,', MADE_OPTIONS);
+  const { instance: given } = made;
   if (given === undefined || given === name) return { ...resolved, instance: name };
   throw new LockConfigError(
     `the options of RedisLockModule '${name}' have the instance '${given}': ` +

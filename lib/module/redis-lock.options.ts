@@ -2,7 +2,7 @@ import { LONGEST_TIMER } from '../common/clock.js';
 import type { Duration } from '../common/duration.js';
 import { isObject, isSyncFunction } from '../common/type-guards.js';
 import { LockConfigError } from '../errors/index.js';
-import { assertKeyPrefix } from '../keys/index.js';
+import { KEY_PREFIX } from '../keys/index.js';
 import type { KeyBuilder, OnContended, OnLost, OnUnavailable, RunOptions } from '../options/acquire-options.js';
 import { hints, Options, or, read, type ReadOptions } from '../options/option-readers.js';
 import { OPTIONS } from '../options/option-table.js';
@@ -151,7 +151,14 @@ export const MODULE_OPTIONS = new Options(
       (written) => isObject(written) && 'createStore' in written,
       'redisson(), which nestjs-redis-locks/redisson exports, or leave it out',
     ),
-    keyPrefix: or((_label: string, written: unknown) => assertKeyPrefix(written), 'lock'),
+    keyPrefix: or(
+      read.text(
+        KEY_PREFIX,
+        "1 to 64 letters, digits, '_', '-', '.' and ':', such as 'lock' or 'shop:lock', without ':state', which begins the name of " +
+          'a lock',
+      ),
+      'lock',
+    ),
     label: readLabel,
     keyBuilder: read.syncFunc<KeyBuilder>('a function that returns the key at once: (key) => `${tenant()}:${key}`'),
     renewedLease: or(read.lease, 30_000),
@@ -191,22 +198,20 @@ export type ResolvedModuleOptions = Omit<
 
 /**
  * Checks options and completes them.
+ * @param table the options that there are, if some do not apply
  * @throws LockConfigError for the first that cannot be used; its message names it and says what to write instead
  */
 export function resolveModuleOptions(
   written: RedisLockModuleOptions,
   label = 'RedisLockModule',
+  table: Options<any> = MODULE_OPTIONS,
 ): ResolvedModuleOptions {
-  const options = MODULE_OPTIONS.read(label, written);
-  const { connection, store, protocol, keyPrefix, defaults, renewedLease, keyBuilder } = options;
+  const options: typeof MODULE_OPTIONS.defaults = { ...MODULE_OPTIONS.defaults, ...table.read(label, written) };
+  const { connection, store, protocol, keyPrefix, renewedLease, keyBuilder } = options;
+  const defaults = { ...OPTIONS.defaults.defaults, ...options.defaults };
   // Probably a variable that is not set. Other stores need no connection.
   if (store === 'redis' && Object.hasOwn(written, 'connection')) readConnections(written.connection);
   refuseContradictions({ holdAtLeast: defaults.holdAtLeast }, defaults.expire, 'defaults.');
-  if (Array.isArray(connection) && defaults.replicas !== undefined) {
-    throw new LockConfigError(
-      'defaults.replicas cannot be met with several independent masters, which take the place of replicas: leave one out.',
-    );
-  }
   if (protocol !== undefined && written.keyPrefix !== undefined) {
     throw new LockConfigError(
       `keyPrefix has no effect on the names of protocol '${protocol.name}': leave it out, and write redisson({ nameMapper }) ` +

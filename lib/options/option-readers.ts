@@ -11,33 +11,29 @@ import { LockConfigError } from '../errors/index.js';
  */
 export type OptionReader<Read = any> = (label: string, written: unknown) => Read;
 
-/**
- * The error about a value that cannot be used.
- * @param rest what is wrong with the value, and what to write instead
- */
-export const fault = (label: string, written: unknown, rest: string, shown = show(written)): LockConfigError =>
-  new LockConfigError(`${label} is ${shown}${rest}.`);
-
 const show = (written: unknown): string => {
   if (typeof written === 'string' && written !== '') return quote(written);
   return typeof written === 'number' || typeof written === 'boolean' ? String(written) : describe(written);
 };
 
-/** Refuses a value, and says what to write instead. */
-export function refuse(label: string, written: unknown, instead: string): never {
-  throw fault(label, written, `; write ${instead}`);
-}
+/**
+ * The error about a value that cannot be used.
+ * @param rest what is wrong with the value, and what to write instead
+ * @param shown how the message shows the value: `describe`, if it may contain a password
+ */
+export const fault = (label: string, written: unknown, rest: string, shown = show): LockConfigError =>
+  new LockConfigError(`${label} is ${shown(written)}${rest}.`);
 
-/** Refuses a value that may contain a password, so the message does not repeat it. */
-export function refuseUnseen(label: string, written: unknown, instead: string): never {
-  throw fault(label, written, `; write ${instead}`, describe(written));
+/** Refuses a value, and says what to write instead. */
+export function refuse(label: string, written: unknown, instead: string, shown = show): never {
+  throw fault(label, written, `; write ${instead}`, shown);
 }
 
 /** The reader of values that are used as they are written. */
 const checked =
-  <Read>(accepts: (written: any) => boolean, instead: string, refused = refuse): OptionReader<Read> =>
+  <Read>(accepts: (written: any) => boolean, instead: string, shown = show): OptionReader<Read> =>
   (label, written) =>
-    accepts(written) ? (written as Read) : refused(label, written, instead);
+    accepts(written) ? (written as Read) : refuse(label, written, instead, shown);
 
 /** One of a few words, or a function if its description is given. */
 const oneOf = <Read>(words: readonly unknown[], described?: string): OptionReader<Read> =>
@@ -77,9 +73,9 @@ const count = (least = 1, most = LARGEST_COUNT): OptionReader<number> =>
 
 /** A list, whose elements the messages name by their position. A hole counts as `undefined`, which no `each` may accept. */
 const listOf =
-  <Read>(each: OptionReader<Read>, instead: string, refused = refuse): OptionReader<Read[]> =>
+  <Read>(each: OptionReader<Read>, instead: string, shown = show): OptionReader<Read[]> =>
   (label, written) => {
-    if (!Array.isArray(written) || written.length === 0) return refused(label, written, instead);
+    if (!Array.isArray(written) || written.length === 0) return refuse(label, written, instead, shown);
     // `map` would skip holes.
     return Array.from(written, (element, i) => each(`${label}[${i}]`, element));
   };
@@ -91,13 +87,12 @@ const oneOrMore = <Read>(each: OptionReader<Read>, instead: string): OptionReade
 };
 
 /** An object, such as a logger, that has the methods that the library calls. */
-const withMethods =
-  <Read>(methods: readonly string[], example: string): OptionReader<Read> =>
-  (label, written) => {
-    const has = (name: string): boolean => isFunction((written as Record<string, unknown>)[name]);
-    if ((isObject(written) || isFunction(written)) && methods.every(has)) return written as Read;
-    throw fault(label, written, ` without ${methods.join(', ')}: give ${example}`);
-  };
+const withMethods = <Read>(methods: readonly string[], example: string): OptionReader<Read> =>
+  checked(
+    (written: Record<string, unknown>) =>
+      (isObject(written) || isFunction(written)) && methods.every((name) => isFunction(written[name])),
+    `${example}, or an object with ${methods.join(', ')}`,
+  );
 
 /** A length of time of at least so many ms. A longer one than `most` counts as `most`. */
 const atLeast =
@@ -121,14 +116,10 @@ export const read = {
 
   /** Any length of time of up to 366 days. */
   duration: (label: string, written: unknown): number => {
-    const ms = durationIn(written);
-    if (ms !== undefined && ms <= LONGEST_DURATION * 86_400_000) return ms;
-    const longest = `the longest possible is ${LONGEST_DURATION} days`;
-    if (ms !== undefined) throw fault(label, written, `; ${longest}: write '${LONGEST_DURATION}d' or less`);
-    const [, amount] = /^\s*(\d{1,15})\s*$/.exec(typeof written === 'string' ? written : '') ?? [];
-    if (amount === undefined) return refuse(label, written, "milliseconds, or a text such as '500ms', '30s', '5m'");
-    const n = Number(amount);
-    throw fault(label, written, `, without a unit: write the number ${n} for milliseconds, or '${n}ms', or '${n}s'`);
+    const ms = durationIn(written) ?? Infinity;
+    if (ms <= LONGEST_DURATION * 86_400_000) return ms;
+    const texts = `such as '500ms', '30s', '5m', up to '${LONGEST_DURATION}d'`;
+    return refuse(label, written, `a number of milliseconds, or a text with a unit, ${texts}`);
   },
 
   /** Redis counts whole milliseconds. */
@@ -202,6 +193,7 @@ export class Options<Readers extends Readonly<Record<string, OptionReader>>> {
   /** Has all names: an option that was left out must not be found in a polluted Object.prototype. */
   readonly defaults: ReadOptions<Readers>;
   private readonly known: ReadonlyMap<string, Row>;
+  private readonly required: ReadonlyArray<[name: string, row: Row]>;
 
   /**
    * @param elsewhere names that are no options here, with what to write in their place
@@ -215,9 +207,10 @@ export class Options<Readers extends Readonly<Record<string, OptionReader>>> {
   ) {
     const rows = Object.entries<Row>(readers);
     this.known = new Map(rows);
-    this.names = [...this.known.keys()];
-    const defaults = Object.fromEntries(rows.map(([name, { byDefault }]) => [name, byDefault]));
-    this.defaults = Object.freeze(defaults) as ReadOptions<Readers>;
+    this.required = rows.filter(([, row]) => row.isRequired);
+    this.names = Object.keys(readers);
+    const defaults = foreign ? [] : rows.map(([name, { byDefault }]) => [name, byDefault] as const);
+    this.defaults = Object.freeze(Object.fromEntries(defaults)) as ReadOptions<Readers>;
   }
 
   /** The reader of an object of these options within another one. */
@@ -229,24 +222,21 @@ export class Options<Readers extends Readonly<Record<string, OptionReader>>> {
    * @throws LockConfigError for the first option that cannot be used
    */
   read(label: string, written: unknown, prefix = ''): ReadOptions<Readers> {
-    this.check(label, written);
-    const options: Record<string, unknown> = { ...(this.foreign ? (written as object) : this.defaults) };
-    for (const name of Object.keys(written as object)) {
-      const reader = this.known.get(name);
-      const value = (written as Record<string, unknown>)[name];
-      if (reader !== undefined && value !== undefined) options[name] = reader(prefix + name, value);
-    }
-    for (const [name, reader] of this.known)
-      if (reader.isRequired && options[name] === undefined) reader(prefix + name, undefined);
+    const options: Record<string, unknown> = { ...this.defaults };
+    this.check(label, written, (name, value, reader = read.asWritten) => {
+      if (value !== undefined) options[name] = reader(prefix + name, value);
+    });
+    for (const [name, reader] of this.required) if (options[name] === undefined) reader(prefix + name, undefined);
     return options as ReadOptions<Readers>;
   }
 
   /**
    * Refuses what is no object of options, an option by an unknown name, and options that a getter or a prototype adds: a copy
    * would lose them, and a polluted `Object.prototype` would give all callers the same owner.
+   * @param each gets every option that is not refused
    * @throws LockConfigError
    */
-  check(label: string, written: unknown): void {
+  check(label: string, written: unknown, each?: (name: string, value: unknown, reader: Row | undefined) => void): void {
     if (!isObject(written) || Array.isArray(written) || types.isDate(written)) {
       const given = this.foreign ? describe(written) : `${show(written)}: ${this.list}`;
       throw new LockConfigError(`${label} takes an object of options; this is ${given}.`);
@@ -254,10 +244,12 @@ export class Options<Readers extends Readonly<Record<string, OptionReader>>> {
     if (!isPlain(written)) this.refuseInherited(label, written);
     // Reflect.ownKeys would take three times as long.
     for (const name of Object.getOwnPropertyNames(written)) {
-      if (!this.known.has(name)) this.refuseUnknown(label, name);
+      const reader = this.known.get(name);
+      if (reader === undefined) this.refuseUnknown(label, name);
       const property = Object.getOwnPropertyDescriptor(written, name)!;
       if (property.get !== undefined) throw hidden(label, written, name, 'a getter');
       if (property.enumerable !== true) throw hidden(label, written, name, 'not enumerable');
+      each?.(name, property.value, reader);
     }
     for (const symbol of Object.getOwnPropertySymbols(written)) this.refuseUnknown(label, symbol.toString());
   }
@@ -282,10 +274,9 @@ export class Options<Readers extends Readonly<Record<string, OptionReader>>> {
     const names = [...this.names, ...Object.keys(this.elsewhere)];
     const meant = names.includes(name) ? name : suggestion(name, names, this.foreign ? TYPING_ERROR : undefined);
     if (this.foreign && meant === undefined) return;
-    const guess = meant === undefined ? this.list : `did you mean '${meant}'?`;
-    const instead = meant === undefined || this.known.has(meant) ? undefined : `${this.elsewhere[meant]!}.`;
-    const hint = instead === undefined ? guess : meant === name ? instead : `${guess} If so, ${instead}`;
-    throw new LockConfigError(`${label} has no option ${quote(name)}: ${hint}`);
+    const guess = meant === undefined ? this.list : meant === name ? [] : `did you mean '${meant}'?`;
+    const instead = meant === undefined || this.known.has(meant) ? [] : `${this.elsewhere[meant]!}.`;
+    throw new LockConfigError(`${label} has no option ${quote(name)}: ${[guess, instead].flat().join(' If so, ')}`);
   }
 }
 

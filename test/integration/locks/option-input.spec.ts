@@ -453,7 +453,7 @@ describe('options that are permitted but suspicious', () => {
 describe('options that cannot be used', () => {
   const refused: Array<[options: any, message: RegExp]> = [
     [{ expire: Infinity }, /write 0/],
-    [{ waitTimeout: ' 5 ' }, /waitTimeout is " 5 ", without a unit/],
+    [{ waitTimeout: ' 5 ' }, /waitTimeout is " 5 "; write .*with a unit/],
     [{ maxRenewTimes: Infinity }, /0 for no limit/],
     [{ holdAtLeast: '2s', expire: '1s' }, /longer than expire/],
     [{ reentrant: 'no' }, /reentrant is "no"; write true or false/],

@@ -103,7 +103,11 @@ describe('RedisLockModule', () => {
     it.each([
       ['a bad option', () => ({ commandTimeout: -1 }), 'commandTimeout is -1'],
       ['a name', () => ({ instance: 'jobs' }), "forRootAsync({ instance: 'jobs', … })"],
-      ['isGlobal', () => ({ isGlobal: false }), 'isGlobal has no effect here'],
+      [
+        'isGlobal',
+        () => ({ isGlobal: false }),
+        'has no option "isGlobal": write it beside the factory: forRootAsync({ isGlobal, … })',
+      ],
       ['a URL that is not set', () => ({ connection: process.env['NO_SUCH_URL'] }), 'connection is undefined'],
       [
         'nothing',

@@ -1,5 +1,4 @@
 import type { LockHandle, LockService } from 'nestjs-redis-locks';
-import { RedisLockModule } from '../../../lib/module/redis-lock.module.js';
 import { startRedis } from '../../../lab/testbed/servers/redis-server.mjs';
 import { RedlockBench } from './support.js';
 import { RespProxy } from '../../../lab/testbed/proxies/resp-proxy.mjs';
@@ -10,11 +9,6 @@ import { lockError } from '../../../lab/testbed/locks/lock-error.js';
 const bench = new RedlockBench(3);
 
 describe('masters that cannot form a quorum', () => {
-  it('are refused with replicas', () => {
-    const connection = ['redis://a', 'redis://b', 'redis://c'];
-    expect(() => RedisLockModule.forRoot({ connection, defaults: { replicas: { min: 1 } } })).toThrow(/replicas/);
-  });
-
   it('are refused if two are the same server, and no lock is granted', async () => {
     const service = bench.make({
       connection: [...bench.urls.slice(0, 2), bench.urls[0]!.replace('127.0.0.1', 'localhost')],

@@ -45,12 +45,18 @@ describe('parseDuration(text)', () => {
   });
 
   it.each([
-    ['30', "parseDuration(text) is \"30\", without a unit: write the number 30 for milliseconds, or '30ms', or '30s'."],
-    ['soon', "parseDuration(text) is \"soon\"; write milliseconds, or a text such as '500ms', '30s', '5m'."],
-    ['', 'parseDuration(text) is an empty string; write milliseconds, or a text such as'],
-    [undefined, 'parseDuration(text) is undefined; write milliseconds, or a text such as'],
-    [-1, 'parseDuration(text) is -1; write milliseconds'],
-    ['367d', 'parseDuration(text) is "367d"; the longest possible is 366 days: write \'366d\' or less.'],
+    [
+      '30',
+      "parseDuration(text) is \"30\"; write a number of milliseconds, or a text with a unit, such as '500ms', '30s', '5m', up to '366d'.",
+    ],
+    ['soon', 'parseDuration(text) is "soon"; write a number of milliseconds, or a text with a unit, such as \'500ms\''],
+    ['', 'parseDuration(text) is an empty string; write a number of milliseconds, or a text with a unit'],
+    [undefined, 'parseDuration(text) is undefined; write a number of milliseconds, or a text with a unit'],
+    [-1, 'parseDuration(text) is -1; write a number of milliseconds'],
+    [
+      '367d',
+      "parseDuration(text) is \"367d\"; write a number of milliseconds, or a text with a unit, such as '500ms', '30s', '5m', up to '366d'.",
+    ],
     ['redis://user:s3cret@host', 'parseDuration(text) is "redis://'],
   ])('refuses %p', (text, message) => {
     const refused = () => parseDuration(text as string);
