@@ -58,7 +58,13 @@ function serviceOf(self: unknown, { instance, site, token }: LockDeclaration): L
     throw new LockConfigError(`${site} was called without its instance: bind the method, or call it on the instance.`);
   }
   const { [token]: service, [LOCK_REGISTRY]: services } = self as Injected;
-  if (service !== undefined) return service;
+  if (typeof service?.run === 'function') return service;
+  if (service !== undefined) {
+    throw new LockConfigError(
+      `${site}: the stand-in for LockService has no run(): write { run: async (_key, task) => task() }, or ` +
+        "import RedisLockTestingModule of 'nestjs-redis-locks/testing'.",
+    );
+  }
   if (services !== undefined) throw new LockConfigError(`${site}: ${services.unknownName(instance)}`);
   throw new LockConfigError(
     `${site}: this instance has no LockService, so the method was not run. Nest injects it into instances that it ` +

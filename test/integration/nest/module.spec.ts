@@ -270,6 +270,17 @@ describe('RedisLockModule', () => {
       expect(await app.get(Stock).reserve()).toBeUndefined();
     });
 
+    it('a stand-in without run() rejects, and says what to write', async () => {
+      const builder = bench.build({ providers: [Stock] }).overrideProvider(LockService);
+      const app = await bench.start(builder.useValue({ acquire: () => undefined }));
+      await expect(app.get(Stock).reserve()).rejects.toEqual(
+        lockError(
+          'LOCK_CONFIG',
+          'Stock.reserve: the stand-in for LockService has no run(): write { run: async (_key, task)',
+        ),
+      );
+    });
+
     it('overrideProvider(getLockServiceToken(name)) reaches those of a named instance', async () => {
       const builder = bench.build({ providers: [Jobs] }, { instance: 'jobs' });
       const app = await bench.start(builder.overrideProvider(getLockServiceToken('jobs')).useValue(standIn('mine')));
