@@ -1,5 +1,6 @@
 import { Logger, type BeforeApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import { quote } from '../common/describe.js';
+import { singleLine } from '../common/logger.js';
 import type { LockHolder } from '../errors/index.js';
 import type { LockServices } from '../service/lock.service.js';
 import { ownerName } from '../service/party-names.js';
@@ -8,7 +9,8 @@ import { lockOf, type ReadLock } from './lock-view.js';
 import { Observatory } from './observatory.js';
 import type { StateStream } from './state-stream.js';
 
-const logger = new Logger('RedisLockDashboard');
+/** The name of a user is text of the request. */
+const logger = singleLine(new Logger('RedisLockDashboard'));
 
 /** The result of a release. `changed`: the key has other holders than the request named. */
 export type ReleaseOutcome =

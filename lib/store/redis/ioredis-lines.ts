@@ -156,13 +156,13 @@ class IoredisLine implements Line {
 
   get peer(): string {
     const { stream, options } = this.client;
-    return `${stream?.remoteAddress ?? options.host}:${stream?.remotePort ?? options.port}`;
+    return options.path ?? `${stream?.remoteAddress ?? options.host}:${stream?.remotePort ?? options.port}`;
   }
 
   get unanswered(): Error | undefined {
     const { status, stream, options } = this.client;
     if (this.isAwaitingLogin) return new Error('connection.credentials has returned no login yet');
-    if (stream === undefined || stream.connecting || stream.remoteAddress === undefined) return undefined;
+    if (stream?.readyState !== 'open') return undefined;
     if (status === 'connecting' && options.tls) return silentWithTls(this.peer, 'accepts connections and does');
     return status === 'connect' ? new Error(`${this.peer} accepts connections and does not answer`) : undefined;
   }

@@ -76,11 +76,13 @@ it('so do the nodes of a Cluster, and Sentinels', async () => {
 });
 
 it('a server that does not answer is named', async () => {
-  await using redis = await startRedis();
+  await using redis = await startRedis({ args: ['--unixsocket', 'redis.sock'] });
   const { host, port, url } = redis;
   await redis.pause();
   const silent = new RegExp(`${host}:${port} accepts connections and does not answer`);
   await refuses(url, silent, 500);
+  const path = `${redis.directory}/redis.sock`;
+  await refuses({ path }, new RegExp(`: ${path} accepts connections and does not answer`), 500);
   await refuses({ cluster: [{ host, port }] }, silent, 1_500);
   await refuses({ sentinels: [{ host, port }], name: 'main' }, silent, 10_000);
   await redis.resume();

@@ -143,6 +143,18 @@ describe.each(ADAPTERS)('the dashboard on %s', (_name, adapter) => {
     expect((await server.locks.inspect('a'))!.fencingToken).toBe(lock.fencingToken);
   });
 
+  it('logs a release in one line, whatever the user is called', async () => {
+    const server = await serve(bench, { readOnly: false }, { adapter });
+    const warn = jest.fn<(line: string) => void>();
+    Logger.overrideLogger({ log() {}, error() {}, warn });
+    const { fencingToken } = await server.locks.acquire('a');
+    const authorization = `Basic ${Buffer.from('ann\nbob\u001b[2J:secret').toString('base64')}`;
+    await server.release({ key: 'a', fencingToken }, { ...OWN, authorization });
+    expect(warn.mock.calls.map(([line]) => line)).toContainEqual(
+      expect.stringMatching(/^"a" was released by force by ann\\u000abob\\u001b\[2J of the dashboard of /),
+    );
+  });
+
   it('accepts a release from its own origin', async () => {
     const server = await serve(bench, { readOnly: false }, { adapter });
     const { fencingToken } = await server.locks.acquire('a');
