@@ -8,6 +8,7 @@ import {
   DistributedLock,
   DistributedLockInterceptor,
   LockService,
+  RedisLockModule,
   UseLock,
   type DistributedLockOptions,
   type LockTimeoutError,
@@ -19,6 +20,22 @@ interface Order {
 }
 declare const stream: Observable<number>;
 declare const anyOptions: DistributedLockOptions;
+
+/** The client of another copy of ioredis: a class with a private member is a type of its own. */
+declare class OtherRedis {
+  private readonly connector: object;
+  readonly options: object;
+  readonly stream: object;
+  duplicate(override?: object): OtherRedis;
+  sendCommand(command: object, stream?: object): unknown;
+}
+declare class OtherCluster {
+  private readonly startupNodes: object[];
+  readonly options: object;
+  readonly slots: string[][];
+  duplicate(nodes?: object[], options?: object): OtherCluster;
+  nodes(role?: 'all' | 'master' | 'slave'): OtherRedis[];
+}
 
 const Audited = (): MethodDecorator => applyDecorators(SetMetadata('audited', true), DistributedLock('audit'));
 
@@ -193,3 +210,9 @@ export function cacheOf<T>(empty: T) {
 
 /** Functions of Nest and of libraries of mocks take classes. */
 export const types: [Type<LockService>, Type<NestInterceptor>] = [LockService, DistributedLockInterceptor];
+
+export const connected = [
+  new OtherRedis(),
+  new OtherCluster(),
+  [new OtherRedis(), new OtherRedis(), new OtherRedis()],
+].map((connection) => RedisLockModule.forRoot({ connection }));

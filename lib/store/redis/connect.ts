@@ -1,13 +1,6 @@
 import { lookup, resolveSrv } from 'node:dns';
 import { promisify } from 'node:util';
-import {
-  Redis,
-  type Cluster,
-  type ClusterNode,
-  type ClusterOptions,
-  type RedisOptions,
-  type SentinelAddress,
-} from 'ioredis';
+import { Redis, type ClusterNode, type ClusterOptions, type RedisOptions, type SentinelAddress } from 'ioredis';
 import {
   isNodeRedisClient,
   isNodeRedisCluster,
@@ -24,15 +17,23 @@ import { mappedBy, type OwnClientOptions } from './connection-options.js';
 import { IoredisLines, type LineOptions } from './ioredis-lines.js';
 import type { Lines, ServerAddress } from './line.js';
 import { OneServer } from './one-server.js';
-import { clusterAddressOf, isClient, isClusterClient, optionsOf, type ClusterAddress } from './passed-client.js';
+import {
+  clusterAddressOf,
+  isClient,
+  isClusterClient,
+  optionsOf,
+  type ClusterAddress,
+  type IoredisClient,
+  type IoredisCluster,
+} from './passed-client.js';
 import { Sentinels } from './sentinels.js';
 import type { ClusterTarget, MasterFinder, Servers, ServersObserver } from './servers.js';
 
 /** A client of one server or of Sentinels, which the application passes in. */
-export type OneClient = Redis | NodeRedisClient | NodeRedisSentinel;
+export type OneClient = IoredisClient | NodeRedisClient | NodeRedisSentinel;
 
 /** A client of a Cluster, which the application passes in. */
-export type ClusterClient = Cluster | NodeRedisCluster;
+export type ClusterClient = IoredisCluster | NodeRedisCluster;
 
 /** Where Redis is: one server (with or without Sentinels), or a Cluster. */
 export type ConnectionTarget = string | LineOptions | OneClient | ClusterAddress | ClusterClient;

@@ -1,5 +1,5 @@
 import { lookup } from 'node:dns';
-import type { Cluster, ClusterNode, ClusterOptions, Redis, RedisOptions } from 'ioredis';
+import type { ClusterNode, ClusterOptions, RedisOptions } from 'ioredis';
 import { hasMethods, isObject } from '../../common/type-guards.js';
 
 /** Some of the nodes of a Redis Cluster, and the options that ioredis takes for it. */
@@ -8,14 +8,30 @@ export interface ClusterAddress {
   readonly options?: ClusterOptions;
 }
 
+/** A client of ioredis for one server or for Sentinels. No class of ioredis, since that would be the class of one copy. */
+export interface IoredisClient {
+  readonly options: object;
+  readonly stream: unknown;
+  duplicate(...overrides: any[]): unknown;
+  sendCommand(...args: any[]): unknown;
+}
+
+/** A client of ioredis for a Cluster. */
+export interface IoredisCluster {
+  readonly options: object;
+  readonly slots: unknown;
+  duplicate(...overrides: any[]): unknown;
+  nodes(...args: any[]): unknown;
+}
+
 /** Whether this is a client of one server, made by any copy of ioredis. A stub has no connector. */
-export const isClient = (connection: unknown): connection is Redis =>
+export const isClient = (connection: unknown): connection is IoredisClient =>
   hasMethods(connection, 'duplicate', 'sendCommand') &&
   isObject(connection['options']) &&
   isObject(connection['connector']);
 
 /** Whether this is a client of a Cluster, made by any copy of ioredis. */
-export const isClusterClient = (connection: unknown): connection is Cluster =>
+export const isClusterClient = (connection: unknown): connection is IoredisCluster =>
   hasMethods(connection, 'duplicate') &&
   connection['isCluster'] === true &&
   isObject(connection['options']) &&
@@ -38,10 +54,10 @@ const DEFAULTS: Readonly<Record<string, unknown>> = { keepAlive: 0, connectTimeo
  * The address, the login and other options of the connections that a client of the application would make. The library
  * makes its own with them, as `duplicate()` does: what the application does with its client has no effect on locks.
  */
-export const optionsOf = ({ options }: Redis): RedisOptions => lent(options);
+export const optionsOf = ({ options }: IoredisClient): RedisOptions => lent(options);
 
 /** Like `optionsOf`, for a Cluster. */
-export function clusterAddressOf(client: Cluster): ClusterAddress {
+export function clusterAddressOf(client: IoredisCluster): ClusterAddress {
   const { startupNodes, options } = client as unknown as { startupNodes: ClusterNode[]; options: ClusterOptions };
   const { enableReadyCheck: _, redisOptions = {}, ...rest } = options;
   return { cluster: [...startupNodes], options: { ...lent(rest), redisOptions: lent(redisOptions) } };
