@@ -1,7 +1,7 @@
 import type { HoldTerms, HoldMode } from '../engine/hold.js';
 import type { WaitTerms } from '../engine/waiter.js';
 import { LockConfigError } from '../errors/index.js';
-import type { AcquireOptions, AdoptOptions, KeyBuilder, LockKind, OnContended } from './acquire-options.js';
+import type { AcquireOptions, KeyBuilder, LockKind, OnContended } from './acquire-options.js';
 import { durationIn } from '../common/duration.js';
 import { OPTIONS, type OptionsOf } from './option-table.js';
 
@@ -27,16 +27,13 @@ export interface CallContext {
   readonly waitTimeout: number | undefined;
   /** Ends the wait: the subscriber of the call is gone. */
   readonly signal: AbortSignal | undefined;
-  /**
-   * The call of a semaphore object: `setPermits` may have changed the number of permits, so the store decides whether they
-   * suffice. `all`: the call asks for all permits that are free.
-   */
-  readonly permits: 'counted by store' | 'all' | undefined;
+  /** How the key is held, if the options do not say it: by the permits of a semaphore object, or as it was handed over. */
+  readonly mode: HoldMode | undefined;
 }
 
 export const NO_CONTEXT: CallContext = Object.freeze({
   ...{ method: undefined, onContended: undefined, optional: false },
-  ...{ waitTimeout: undefined, signal: undefined, permits: undefined },
+  ...{ waitTimeout: undefined, signal: undefined, mode: undefined },
 });
 /** One try, whose caller continues without the lock if other callers hold it. */
 export const ONE_TRY: CallContext = Object.freeze({ ...NO_CONTEXT, optional: true, waitTimeout: 0 });
@@ -89,20 +86,6 @@ export class CallReader {
   }
 }
 
-/**
- * Reads the options of `adopt` of a lock that is held as `mode`.
- * @throws LockConfigError for the first option that cannot be used
- */
-export function readAdoptCall(
-  written: AdoptOptions,
-  defaults: CallDefaults,
-  mode: HoldMode,
-): Omit<ReadCall, 'reentrant'> {
-  const { onLost, ...options } = OPTIONS.adopt.read('adopt', written);
-  const terms = termsOf({ ...OPTIONS.acquire.defaults, ...options }, defaults, NO_CONTEXT);
-  return { terms: { ...terms, mode }, onLost, release: undefined, isGuarded: true };
-}
-
 /** A method that does not throw on contention does not wait either, unless `waitTimeout` is written beside `onContended`. */
 function ofMethod(context: CallContext, { onContended: byDefault, methodWaitTimeout }: CallDefaults): CallContext {
   const { method, onContended } = context;
@@ -113,14 +96,13 @@ function ofMethod(context: CallContext, { onContended: byDefault, methodWaitTime
 function termsOf(
   options: ReadOptions,
   defaults: CallDefaults,
-  { method, optional, waitTimeout = defaults.waitTimeout, permits }: CallContext,
+  { method, optional, waitTimeout = defaults.waitTimeout, mode = modeOf(options) }: CallContext,
 ): AcquireTerms {
   const { owner, pattern, renewedLease, signal, fair = false, replicas = defaults.replicas } = options;
   const expire = options.expire ?? (renewedLease === undefined ? defaults.expire : 0);
-  refuseContradictions(permits === undefined ? options : { ...options, units: undefined }, expire);
+  refuseContradictions(options, expire);
   return {
-    ...{ owner, pattern, method, fair, replicas, signal, optional },
-    mode: modeOf(permits === 'all' ? { ...options, units: 0 } : options),
+    ...{ owner, pattern, method, fair, replicas, signal, optional, mode },
     lease: expire > 0 ? expire : (renewedLease ?? defaults.renewedLease),
     renews: expire === 0,
     maxRenewTimes: options.maxRenewTimes ?? defaults.maxRenewTimes,

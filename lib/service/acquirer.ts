@@ -6,6 +6,7 @@ import { upgradeRefused } from '../engine/refusals.js';
 import { awaitReplies } from '../engine/waiter.js';
 import { isLockTimeoutError, LockKeyError } from '../errors/index.js';
 import { assertKey } from '../keys/index.js';
+import { OPTIONS } from '../options/option-table.js';
 import type { AcquireOptions, AdoptOptions } from '../options/acquire-options.js';
 import { offerId, readHandover } from './handles/handover-text.js';
 import { HeldLock } from './handles/held-lock.js';
@@ -13,8 +14,8 @@ import { currentScope, findHold, findInScope } from './lock-scope.js';
 import {
   OptionWarnings,
   CallReader,
+  NO_CONTEXT,
   ONE_TRY,
-  readAdoptCall,
   type CallDefaults,
   type AcquireTerms,
   type CallContext,
@@ -50,7 +51,7 @@ export class Acquirer {
   constructor(
     private readonly engine: LockEngine,
     private readonly context: EngineContext,
-    private readonly defaults: CallDefaults,
+    defaults: CallDefaults,
     /** The name of the module instance, for observers. */
     private readonly instance: string,
   ) {
@@ -101,7 +102,8 @@ export class Acquirer {
    */
   async adopt(text: string, options: AdoptOptions): Promise<HeldLock> {
     const { key, nonce, mode } = readHandover(text);
-    const call = readAdoptCall(options, this.defaults, mode);
+    OPTIONS.adopt.check('adopt', options);
+    const call = this.acquireCalls.read({ ...options }, { ...NO_CONTEXT, mode });
     if (mode.kind === 'permits') refuseFeature(this.engine, 'permits');
     return this.taken(await this.engine.handovers.adopt(key, call.terms, offerId(nonce)), call);
   }
@@ -183,7 +185,7 @@ export class Acquirer {
   }
 
   /** The handle that a caller gets. */
-  private taken(granted: Hold | HeldLock, { terms, onLost, isGuarded }: Omit<ReadCall, 'reentrant'>): HeldLock {
+  private taken(granted: Hold | HeldLock, { terms, onLost, isGuarded }: ReadCall): HeldLock {
     const lock = granted instanceof Hold ? new HeldLock(granted, this.engine) : granted;
     if (terms.owner !== undefined) this.owners.add(lock, terms.owner);
     if (typeof onLost === 'function') lock.onLost(onLost);

@@ -19,8 +19,8 @@ type Task<T> = (lock: LockHandle) => T | Promise<T>;
 /** The number of permits, and the name in metrics. */
 export type SemaphoreTerms = Pick<AcquireOptions, 'pattern'> & { readonly permits: number };
 
-/** `setPermits` may have changed the number of permits, so the store decides whether they suffice. */
-const COUNTED: CallContext = Object.freeze({ ...NO_CONTEXT, permits: 'counted by store' });
+/** Asks for all permits that are free. */
+const ALL_FREE = 0;
 
 const NUMBER_OF_PERMITS = read.count(0);
 const ADDED_PERMITS = read.checked<number>(
@@ -40,7 +40,7 @@ export class DefaultSemaphore implements Semaphore {
 
   async acquire(units = 1, options: SemaphoreCallOptions = {}): Promise<LockHandle> {
     OPTIONS.semaphore.check('semaphore.acquire', options);
-    return this.acquirer.acquire(this.key, { ...options, ...this.terms, units }, COUNTED);
+    return this.acquirer.acquire(this.key, { ...options, pattern: this.terms.pattern }, this.taking(units));
   }
 
   async tryAcquire(
@@ -49,11 +49,7 @@ export class DefaultSemaphore implements Semaphore {
     expire?: Duration,
   ): Promise<LockHandle | null> {
     const options = tryOptions('semaphore.tryAcquire', 'semaphore', wait, expire);
-    return this.acquirer.tryAcquire(
-      this.key,
-      { ...options, ...this.terms, units },
-      { ...ONE_TRY, permits: 'counted by store' },
-    );
+    return this.acquirer.tryAcquire(this.key, { ...options, pattern: this.terms.pattern }, this.taking(units, ONE_TRY));
   }
 
   async run<T>(task: Task<T>, options: SemaphoreRunOptions = {}): Promise<T> {
@@ -63,7 +59,8 @@ export class DefaultSemaphore implements Semaphore {
       );
     }
     OPTIONS.runSemaphore.check('semaphore.run', options);
-    return this.service.run(this.key, task, { units: 1, ...options, ...this.terms }, COUNTED);
+    const { units = 1, ...others } = options;
+    return this.service.run(this.key, task, { ...others, pattern: this.terms.pattern }, this.taking(units));
   }
 
   async release(handle: LockHandle, units?: number): Promise<void> {
@@ -97,7 +94,9 @@ export class DefaultSemaphore implements Semaphore {
   async drainPermits(options: SemaphoreDrainOptions = {}): Promise<LockHandle | null> {
     OPTIONS.drain.check('drainPermits', options);
     this.engine.assertDrains();
-    return this.acquirer.tryAcquire(this.key, { ...options, ...this.terms }, { ...ONE_TRY, permits: 'all' });
+    const { pattern, permits } = this.terms;
+    const mode = { kind: 'permits', units: ALL_FREE, limit: permits } as const;
+    return this.acquirer.tryAcquire(this.key, { ...options, pattern }, { ...ONE_TRY, mode });
   }
 
   /** What a log shows: not the engine. */
@@ -107,6 +106,11 @@ export class DefaultSemaphore implements Semaphore {
 
   [inspect.custom](_depth: number, options: InspectOptions): string {
     return `Semaphore ${inspect(this.toJSON(), options)}`;
+  }
+
+  /** The context of a call for some permits. The store decides whether there are enough: `setPermits` may change the number. */
+  private taking(units: number, context = NO_CONTEXT): CallContext {
+    return { ...context, mode: { kind: 'permits', units: read.amount('units', units), limit: this.terms.permits } };
   }
 
   private survey(): Promise<HoldSurvey> {
