@@ -6,7 +6,7 @@ import { isLockKeyError, LockConfigError, LockKeyError } from '../errors/index.j
 import { classNameOf, compileKeyTemplate, type LockedCall, type TemplateSite } from '../keys/index.js';
 import { distinct, readKeys, type Keys } from '../service/acquirer.js';
 import { OPTIONS, type OptionsOf } from '../options/option-table.js';
-import { NO_CONTEXT, refuseContradictions, type CallContext } from '../options/resolve-acquire-options.js';
+import { NO_CONTEXT, type CallContext } from '../options/resolve-acquire-options.js';
 import { DEFAULT_INSTANCE, getLockServiceToken } from '../module/redis-lock.tokens.js';
 import { isMethodKey, keyOfMethod } from './method-key.js';
 import type { LockMethodOptions } from './lock-method.options.js';
@@ -51,7 +51,6 @@ export function declareLock(site: LockSite, written: LockMethodOptions): LockDec
   const label = `${site.decorator} on ${site.className}.${site.methodName}`;
   const table = site.decorator === '@UseLock' ? OPTIONS.decorator : OPTIONS.distributedLock;
   const options: Partial<OptionsOf<'distributedLock'>> = table.read(label, written, `${label}: `);
-  refuseContradictions(options, options.expire ?? 0, `${label}: `);
   const { key: _, returns: _returns, condition, instance = DEFAULT_INSTANCE, ...lockOptions } = options;
   const { onContended, onUnavailable, ...runOptions } = lockOptions;
   const keyOf = compileKey(label, site, written.key);

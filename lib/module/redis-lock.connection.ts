@@ -3,7 +3,7 @@ import { isAddress, isRedisUrl } from '../common/credentials.js';
 import { describe, quote } from '../common/describe.js';
 import { isFunction, isObject, isText } from '../common/type-guards.js';
 import { LockConfigError } from '../errors/index.js';
-import { asWritten, hints, Options, read, refuse, type OptionReader } from '../options/option-readers.js';
+import { asWritten, hints, Options, read, refuse, related, type OptionReader } from '../options/option-readers.js';
 import { isClusterOfClient, isOneClient, type ClusterClient, type OneClient } from '../store/redis/connect.js';
 import type { LineOptions } from '../store/redis/ioredis-lines.js';
 
@@ -132,28 +132,27 @@ export const SERVER_OPTIONS = new Options(
     db: readDatabase,
     tls: readTls,
     sentinelTLS: readTls,
-    sentinels: (label: string, written: unknown) => (written === null ? null : listOfSentinels(label, written)),
-    credentials: read.checked(isFunction, 'a function that returns { username, password, expiresAt }', describe),
+    sentinels: related(
+      (label, written) => (written === null ? null : listOfSentinels(label, written)),
+      (sentinels, { name }) =>
+        sentinels !== null && !isText(name) && "stand without name: write name: 'mymaster', the name of their master",
+    ),
+    credentials: related(
+      read.checked(isFunction, 'a function that returns { username, password, expiresAt }', describe),
+      (_, { username, password }) =>
+        (username !== undefined || password !== undefined) &&
+        'stand beside username or password: leave these out, and return them from the function',
+    ),
   },
   OF_OTHERS,
   true,
 );
 
-const readServer: OptionReader<LineOptions> = (label, written) => {
-  // A `Connector` may have options of its own.
-  if (isObject(written) && Object.hasOwn(written, 'Connector')) return written;
-  const options = SERVER_OPTIONS.nested(label, written);
-  const { credentials, username, password, sentinels, name } = options as Readonly<Record<string, unknown>>;
-  if (isObject(sentinels) && !isText(name)) {
-    throw new LockConfigError(
-      `${label}.sentinels stand without name: write name: 'mymaster', the name of their master.`,
-    );
-  }
-  if (credentials === undefined || (username === undefined && password === undefined)) return options as LineOptions;
-  throw new LockConfigError(
-    `${label} has credentials beside username or password: leave these out, and return them from the function.`,
-  );
-};
+/** A `Connector` may have options of its own. */
+const readServer: OptionReader<LineOptions> = (label, written) =>
+  isObject(written) && Object.hasOwn(written, 'Connector')
+    ? written
+    : (SERVER_OPTIONS.nested(label, written) as LineOptions);
 
 const readNode: OptionReader<ClusterNode> = (label, node) => {
   if (isObject(node)) return readServer(label, node);

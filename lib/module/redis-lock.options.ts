@@ -1,12 +1,11 @@
 import { LONGEST_TIMER } from '../common/clock.js';
 import type { Duration } from '../common/duration.js';
 import { isObject, isSyncFunction } from '../common/type-guards.js';
-import { LockConfigError } from '../errors/index.js';
 import { KEY_PREFIX } from '../keys/index.js';
 import type { KeyBuilder, OnContended, OnLost, OnUnavailable, RunOptions } from '../options/acquire-options.js';
-import { hints, Options, or, read, type ReadOptions } from '../options/option-readers.js';
+import { hints, Options, or, read, related, type ReadOptions } from '../options/option-readers.js';
 import { OPTIONS } from '../options/option-table.js';
-import { refuseContradictions, type CallDefaults } from '../options/resolve-acquire-options.js';
+import type { CallDefaults } from '../options/resolve-acquire-options.js';
 import { readConnections, refuseOtherPrefix, SERVER_OPTIONS } from './redis-lock.connection.js';
 import type { LockConnectionOption } from './redis-lock.connection.js';
 import { defaultLabel, readLabel } from './redis-lock.label.js';
@@ -152,10 +151,16 @@ export const MODULE_OPTIONS = new Options(
       'redisson(), which nestjs-redis-locks/redisson exports, or leave it out',
     ),
     keyPrefix: or(
-      read.text(
-        KEY_PREFIX,
-        "1 to 64 letters, digits, '_', '-', '.' and ':', such as 'lock' or 'shop:lock', without ':state', which begins the name of " +
-          'a lock',
+      related(
+        read.text(
+          KEY_PREFIX,
+          "1 to 64 letters, digits, '_', '-', '.' and ':', such as 'lock' or 'shop:lock', without ':state', which begins the name " +
+            'of a lock',
+        ),
+        (_, { protocol }) =>
+          protocol !== undefined &&
+          'has no effect beside a protocol, which has names of its own: leave it out, and write redisson({ nameMapper }) if the ' +
+            'names differ from the keys',
       ),
       'lock',
     ),
@@ -211,13 +216,6 @@ export function resolveModuleOptions(
   const defaults = { ...OPTIONS.defaults.defaults, ...options.defaults };
   // Probably a variable that is not set. Other stores need no connection.
   if (store === 'redis' && Object.hasOwn(written, 'connection')) readConnections(written.connection);
-  refuseContradictions({ holdAtLeast: defaults.holdAtLeast }, defaults.expire, 'defaults.');
-  if (protocol !== undefined && written.keyPrefix !== undefined) {
-    throw new LockConfigError(
-      `keyPrefix has no effect on the names of protocol '${protocol.name}': leave it out, and write redisson({ nameMapper }) ` +
-        'if the names differ from the keys.',
-    );
-  }
   if (store === 'redis') refuseOtherPrefix(connection, protocol === undefined ? keyPrefix : undefined);
   const writtenDefaults = written.defaults ?? (Object.create(null) as LockDefaults);
   return Object.freeze({

@@ -9,7 +9,10 @@ import { LockConfigError } from '../errors/index.js';
  * Turns an option as it was written into the value that is used, a duration into milliseconds. Throws a LockConfigError
  * that begins with the label, such as `defaults.expire`, and says what to write instead.
  */
-export type OptionReader<Read = any> = (label: string, written: unknown) => Read;
+export type OptionReader<Read = any> = (label: string, written: unknown, others?: Others) => Read;
+
+/** What was written beside an option, and may not have been checked yet. */
+type Others = Readonly<Record<string, unknown>>;
 
 const show = (written: unknown): string => {
   if (typeof written === 'string' && written !== '') return quote(written);
@@ -157,12 +160,25 @@ export const read = {
  */
 export const parseDuration = (text: string): number => read.duration('parseDuration(text)', text);
 
+/**
+ * The reader of an option that does not go with every value of others.
+ * @param wrong says why, as the rest of a sentence that begins with the option
+ */
+export const related =
+  <Read>(reader: OptionReader<Read>, wrong: (read: Read, others: Others) => string | false): OptionReader<Read> =>
+  (label, written, others = {}) => {
+    const value = reader(label, written);
+    const why = wrong(value, others);
+    if (why === false) return value;
+    throw new LockConfigError(`${label} ${why}.`);
+  };
+
 /** The reader of an option with the value that applies if it is left out. */
 export const or = <Read, const Default>(
   reader: OptionReader<Read>,
   byDefault: Default,
 ): OptionReader<Read> & { readonly byDefault: Default } =>
-  Object.assign((label: string, written: unknown): Read => reader(label, written), { byDefault });
+  Object.assign((...option: Parameters<OptionReader>): Read => reader(...option), { byDefault });
 
 /** The reader of an option that must be written: it gets `undefined` if the option is left out. */
 export const required = <Read>(reader: OptionReader<Read>): OptionReader<Read> & { readonly byDefault: never } =>
@@ -224,9 +240,10 @@ export class Options<Readers extends Readonly<Record<string, OptionReader>>> {
   read(label: string, written: unknown, prefix = ''): ReadOptions<Readers> {
     const options: Record<string, unknown> = { ...this.defaults };
     this.check(label, written, (name, value, reader = read.asWritten) => {
-      if (value !== undefined) options[name] = reader(prefix + name, value);
+      if (value !== undefined) options[name] = reader(prefix + name, value, written as Others);
     });
-    for (const [name, reader] of this.required) if (options[name] === undefined) reader(prefix + name, undefined);
+    for (const [name, reader] of this.required)
+      if (options[name] === undefined) reader(prefix + name, undefined, options);
     return options as ReadOptions<Readers>;
   }
 

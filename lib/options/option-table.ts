@@ -1,5 +1,5 @@
 import { withoutSecret } from '../common/credentials.js';
-import type { Duration } from '../common/duration.js';
+import { durationIn, type Duration } from '../common/duration.js';
 import { isObject } from '../common/type-guards.js';
 import type { ReplicaTerms } from '../engine/hold.js';
 import { LockConfigError } from '../errors/index.js';
@@ -12,16 +12,31 @@ import type {
   OnUnavailable,
   ReleaseMode,
 } from './acquire-options.js';
-import { hints, Options, or, read, required, type OptionReader } from './option-readers.js';
+import { hints, Options, or, read, related, required, type OptionReader } from './option-readers.js';
 
 const HOLD_ID = 'the id of a hold: hold: holder.id, with a holder of inspect(key) or list()';
 const readWho = read.text(/\S/, "who releases the lock, such as by: 'ann@bastion'");
 const REPLICAS = new Options({ min: required(read.amount), timeout: or(read.wholeDuration, 1_000) });
 
+/** What is wrong with `holdAtLeast`, in ms, beside `expire`, if that is a fixed lease. */
+export function tooLong(holdAtLeast: number, expire: unknown): string | false {
+  const lease = durationIn(expire) || Infinity;
+  return (
+    holdAtLeast > lease &&
+    `(${holdAtLeast} ms) is longer than expire (${lease} ms): make expire at least as long, or leave it out`
+  );
+}
+
 /** The options of `acquire` and `tryAcquire`. */
 const ACQUIRE = {
   expire: read.expire,
-  renewedLease: read.lease,
+  renewedLease: related(
+    read.lease,
+    (_, { expire }) =>
+      Number(durationIn(expire)) > 0 &&
+      'and expire above 0 exclude each other: expire is a fixed lease, which ends even if the holder still works; renewedLease is ' +
+        'a lease that is renewed until the lock is released. Leave one of them out',
+  ),
   maxRenewTimes: read.checked<number>((n) => Number.isInteger(n) && n >= 0, 'a whole number, or 0 for no limit'),
   waitTimeout: read.wait,
   signal: read.checked<AbortSignal>(
@@ -30,13 +45,21 @@ const ACQUIRE = {
   ),
   owner: read.text(/^[^\s\p{Cc}\p{Cs}]{1,128}$/u, 'a text of 1 to 128 characters without spaces or control characters'),
   reentrant: read.flag,
-  holdAtLeast: read.wholeDuration,
-  kind: read.checked<LockKind>(
-    (kind: string) => ['exclusive', 'read', 'write'].includes(kind),
-    "'exclusive', 'read' or 'write'; for other kinds of locks write fair: true or permits: 3",
+  holdAtLeast: related(read.wholeDuration, (ms, { expire }) => tooLong(ms, expire)),
+  kind: related(
+    read.checked<LockKind>(
+      (kind: string) => ['exclusive', 'read', 'write'].includes(kind),
+      "'exclusive', 'read' or 'write'; for other kinds of locks write fair: true or permits: 3",
+    ),
+    (_, { permits }) => permits !== undefined && 'and permits do not go together: leave one of them out',
   ),
   permits: read.amount,
-  units: read.amount,
+  units: related(read.amount, (units, { permits }) =>
+    permits === undefined
+      ? `(${units}) needs the total number of permits: write { permits: 5, units: ${units} }`
+      : units > Number(permits) &&
+        `(${units}) can never be granted of ${Number(permits)} permits: request at most ${Number(permits)}`,
+  ),
   fair: read.flag,
   replicas: REPLICAS.nested as OptionReader<ReplicaTerms>,
   // Such a call does not run the work itself, and so has no result to replace.

@@ -3,7 +3,7 @@ import type { WaitTerms } from '../engine/waiter.js';
 import { LockConfigError } from '../errors/index.js';
 import type { AcquireOptions, KeyBuilder, LockKind, OnContended } from './acquire-options.js';
 import { durationIn } from '../common/duration.js';
-import { OPTIONS, type OptionsOf } from './option-table.js';
+import { OPTIONS, tooLong, type OptionsOf } from './option-table.js';
 
 /** What applies if a call or a decorator does not say otherwise, in ms. */
 export type CallDefaults = OptionsOf<'defaults'> & {
@@ -100,39 +100,17 @@ function termsOf(
 ): AcquireTerms {
   const { owner, pattern, renewedLease, signal, fair = false, replicas = defaults.replicas } = options;
   const expire = options.expire ?? (renewedLease === undefined ? defaults.expire : 0);
-  refuseContradictions(options, expire);
+  const { holdAtLeast = Math.min(defaults.holdAtLeast, expire > 0 ? expire : Infinity) } = options;
+  // The default `expire` may be a fixed lease.
+  const wrong = tooLong(holdAtLeast, expire);
+  if (wrong !== false) throw new LockConfigError(`holdAtLeast ${wrong}.`);
   return {
-    ...{ owner, pattern, method, fair, replicas, signal, optional, mode },
+    ...{ owner, pattern, method, fair, replicas, signal, optional, mode, holdAtLeast },
     lease: expire > 0 ? expire : (renewedLease ?? defaults.renewedLease),
     renews: expire === 0,
     maxRenewTimes: options.maxRenewTimes ?? defaults.maxRenewTimes,
-    holdAtLeast: options.holdAtLeast ?? Math.min(defaults.holdAtLeast, expire > 0 ? expire : Infinity),
     waitTimeout: options.waitTimeout ?? waitTimeout,
   };
-}
-
-/**
- * Refuses options that exclude each other.
- * @param expire the lease that applies, 0 for a lease that is renewed
- * @throws LockConfigError
- */
-export function refuseContradictions(options: ReadOptions, expire: number, prefix = ''): void {
-  const { renewedLease, holdAtLeast = 0, kind, permits, units } = options;
-  const wrong =
-    expire > 0 && renewedLease !== undefined
-      ? `expire (${expire} ms) and renewedLease (${renewedLease} ms) exclude each other: expire above 0 is a fixed lease, which ` +
-        'ends even if the holder still works; renewedLease is a lease that is renewed until the lock is released. ' +
-        'Leave one of them out.'
-      : expire > 0 && holdAtLeast > expire
-        ? `holdAtLeast (${holdAtLeast} ms) is longer than expire (${expire} ms): make expire at least as long, or leave it out.`
-        : kind !== undefined && permits !== undefined
-          ? 'kind and permits do not go together: leave one of them out.'
-          : units !== undefined && permits === undefined
-            ? `units (${units}) needs the total number of permits: write { permits: 5, units: ${units} }.`
-            : units !== undefined && units > permits!
-              ? `${units} permits of ${permits} can never be granted: request at most ${permits}.`
-              : undefined;
-  if (wrong !== undefined) throw new LockConfigError(prefix + wrong);
 }
 
 const MODES: Readonly<Record<LockKind, HoldMode>> = {
