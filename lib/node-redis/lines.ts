@@ -3,7 +3,7 @@ import { LINGER, mappedBy, silenceLimit, type OwnClientOptions } from '../store/
 import type { Line, LineObserver, Lines, ServerAddress, SentScript } from '../store/redis/line.js';
 import { allArgs } from '../store/redis/script-call.js';
 import type { ClusterTarget } from '../store/redis/servers.js';
-import { closedUnanswered, databaseRefusal, silentWithTls } from '../store/redis/store-failure.js';
+import { closedUnanswered, databaseRefusal, silentServer, silentWithTls } from '../store/redis/store-failure.js';
 import type { NodeRedisClient, NodeRedisCluster } from './clients.js';
 
 /** The options that are read. */
@@ -159,11 +159,15 @@ class NodeRedisLine implements Line {
     return this.isGreeted ? 'ready' : 'opening';
   }
 
+  private get hasTls(): boolean {
+    return this.options.socket?.tls === true;
+  }
+
   get unanswered(): Error | undefined {
     if (this.isGreeted || this.isOver) return undefined;
-    if (this.isConnected) return new Error(`${this.peer} accepts connections and does not answer`);
+    if (this.isConnected) return silentServer(this.peer, this.hasTls);
     // node-redis does not report a connection before TLS.
-    return this.options.socket?.tls === true ? silentWithTls(this.peer, 'does') : undefined;
+    return this.hasTls ? silentWithTls(this.peer, 'does') : undefined;
   }
 
   run(script: SentScript): void {
@@ -269,7 +273,7 @@ class NodeRedisLine implements Line {
   /** node-redis gives the errors of servers no name of their own. */
   private readError(error: Error): Error {
     const { database } = this.options;
-    if (!this.isGreeted && CLOSED.test(error.message)) return closedUnanswered(this.peer, error);
+    if (!this.isGreeted && ENDED.test(error.message)) return closedUnanswered(this.peer, this.hasTls, error);
     if (REPLY.test(error.message)) error.name = 'ReplyError';
     return database && !this.isGreeted && DATABASE.test(error.message) ? databaseRefusal(error, database) : error;
   }
@@ -294,5 +298,7 @@ function marked(reply: unknown): unknown {
 /** The errors of a server begin with a code, and those of node-redis and Node do not. */
 const REPLY = /^[A-Z]{2,} /;
 const CLOSED = /^Socket closed unexpectedly/;
+/** The errors of a connection that the other end has closed, and maybe not in order. */
+const ENDED = /^Socket closed unexpectedly|EPIPE|ECONNRESET/;
 /** The refusal of a database. */
 const DATABASE = /\b(DB|select)\b/i;

@@ -8,7 +8,7 @@ import { guardCredentials } from './credentials.js';
 import { callProvider, lifetimeOf, type LockCredentials, type LockCredentialsProvider } from './lock-credentials.js';
 import type { Line, LineObserver, Lines, ServerAddress, SentScript } from './line.js';
 import { allArgs, type ScriptCall } from './script-call.js';
-import { closedUnanswered, databaseRefusal, isAnswer, silentWithTls } from './store-failure.js';
+import { closedUnanswered, databaseRefusal, isAnswer, silentServer, silentWithTls } from './store-failure.js';
 
 /** The options of ioredis for one server, and the login for servers whose passwords expire. */
 export interface LineOptions extends RedisOptions {
@@ -159,12 +159,16 @@ class IoredisLine implements Line {
     return options.path ?? `${stream?.remoteAddress ?? options.host}:${stream?.remotePort ?? options.port}`;
   }
 
+  private get hasTls(): boolean {
+    return Boolean(this.client.options.tls);
+  }
+
   get unanswered(): Error | undefined {
-    const { status, stream, options } = this.client;
+    const { status, stream } = this.client;
     if (this.isAwaitingLogin) return new Error('connection.credentials has returned no login yet');
     if (stream?.readyState !== 'open') return undefined;
-    if (status === 'connecting' && options.tls) return silentWithTls(this.peer, 'accepts connections and does');
-    return status === 'connect' ? new Error(`${this.peer} accepts connections and does not answer`) : undefined;
+    if (status === 'connecting' && this.hasTls) return silentWithTls(this.peer, 'accepts connections and does');
+    return status === 'connect' ? silentServer(this.peer, this.hasTls) : undefined;
   }
 
   /** Commands of one turn of the event loop go out in few writes. A single command goes out at once. */
@@ -223,8 +227,8 @@ class IoredisLine implements Line {
     if (this.isOver) return;
     this.close(true);
     const isClosed = error === undefined || CLOSED.test(error.message);
-    const isSilent = error?.message.includes('ETIMEDOUT') === true && this.client.options.tls !== undefined;
-    if (this.isUnanswered && isClosed) this.why = closedUnanswered(this.peer, error);
+    const isSilent = error?.message.includes('ETIMEDOUT') === true && this.hasTls;
+    if (this.isUnanswered && isClosed) this.why = closedUnanswered(this.peer, this.hasTls, error);
     else this.why = isSilent ? silentWithTls(this.peer, 'does') : error;
     this.observer.ended?.(this.why);
   }

@@ -83,15 +83,21 @@ export function storeFailure(error: unknown, key?: string, command?: string): Lo
 export const silentWithTls = (peer: string, does: string): Error =>
   new Error(`${peer} ${does} not answer with TLS: write redis://, or no tls, for a server without TLS`);
 
+const WITH_TLS = 'if it expects TLS, write rediss:// or tls: {}';
+
+/** The error of a connection that gets no answer. Some servers with TLS wait without limit for a client that begins without it. */
+export const silentServer = (peer: string, hasTls: boolean): Error =>
+  new Error(`${peer} accepts connections and does not answer${hasTls ? '' : `: ${WITH_TLS}`}`);
+
 /**
  * The error of a connection that the server has closed before it answered. A full server says why, and closes the connection
- * so soon that clients mostly cannot read it.
+ * so soon that clients mostly cannot read it. A server with TLS says nothing to a client without it.
  */
-export function closedUnanswered(peer: string, cause: Error | undefined): Error {
+export function closedUnanswered(peer: string, hasTls: boolean, cause: Error | undefined): Error {
   const how = cause === undefined ? '' : ` (${cause.message})`;
+  const tls = hasTls ? 'if it asks for a client certificate, write tls: { cert, key }' : WITH_TLS;
   return new Error(
-    `${peer} closed the connection before it answered${how}, as Redis does if max number of clients reached: ` +
-      `in this case, ${MORE_CONNECTIONS}`,
+    `${peer} closed the connection before it answered${how}: ${tls}; if max number of clients reached, ${MORE_CONNECTIONS}`,
     { cause },
   );
 }

@@ -1,3 +1,7 @@
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import type { AddressInfo } from 'node:net';
+import { createServer } from 'node:tls';
 import { createClient, createCluster } from 'redis';
 import { createLockClient, type LockClient, type LockClientOptions } from 'nestjs-redis-locks/client';
 import { ClusterBench } from '../../../lab/testbed/locks/cluster-bench.js';
@@ -75,11 +79,25 @@ it('so do the nodes of a Cluster, and Sentinels', async () => {
   await refuses({ sentinels: [{ host, port }], name: 'main', sentinelTLS: {} }, withTls, 10_000);
 });
 
+it('a server that may expect TLS says so', async () => {
+  const files = new URL('../../../lab/testbed/servers/tls/', import.meta.url);
+  const [key, cert] = ['key.pem', 'cert.pem'].map((name) => readFileSync(new URL(name, files)));
+  const server = createServer({ key, cert }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const url = `redis://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  for (const connection of [url, createClient({ url })]) {
+    await refuses(connection, /closed the connection before it answered.*: if it expects TLS, write rediss:/, 500);
+  }
+  server.close();
+});
+
 it('a server that does not answer is named', async () => {
   await using redis = await startRedis({ args: ['--unixsocket', 'redis.sock'] });
   const { host, port, url } = redis;
   await redis.pause();
-  const silent = new RegExp(`${host}:${port} accepts connections and does not answer`);
+  const silent = new RegExp(
+    `${host}:${port} accepts connections and does not answer: if it expects TLS, write rediss:`,
+  );
   await refuses(url, silent, 500);
   const path = `${redis.directory}/redis.sock`;
   await refuses({ path }, new RegExp(`: ${path} accepts connections and does not answer`), 500);
