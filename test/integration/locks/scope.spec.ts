@@ -1,3 +1,4 @@
+import { AsyncResource } from 'node:async_hooks';
 import { of } from 'rxjs';
 import { currentLock, findCurrentLock } from 'nestjs-redis-locks/client';
 import { LockBench, deferred, lockError } from '../../../lab/testbed/locks/locks.js';
@@ -30,6 +31,15 @@ describe('the scope of a lock', () => {
       const waits = service.run('a', async () => 'inside', { reentrant: false, waitTimeout: 50 });
       await expect(waits).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
     });
+  });
+
+  it('covers a task that a queue starts there, unless it is bound to its caller', async () => {
+    const service = await bench.service();
+    const again = () => service.tryAcquire('a');
+    const queue = [again, AsyncResource.bind(again)];
+    const [unbound, bound] = await service.run('a', () => Promise.all(queue.map((task) => task())));
+    expect(unbound).not.toBeNull();
+    expect(bound).toBeNull();
   });
 
   it('is not opened by acquire or lock()', async () => {
