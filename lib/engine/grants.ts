@@ -44,8 +44,9 @@ export class Grants implements IdTable {
   };
 
   private readonly due = (hold: Hold): void => {
-    if (hold.state === 'offered') this.remove(hold);
-    else this.watchdog.look(hold);
+    if (hold.state !== 'offered') return this.watchdog.look(hold);
+    this.remove(hold);
+    this.context.events.unreleased(hold, 'Redis has not confirmed that it was handed over');
   };
 
   constructor(

@@ -102,7 +102,7 @@ describe('a hold that is handed over', () => {
   });
 
   it('is no orphan until the offer is answered, or its lease is over', async () => {
-    const { clock, store, acquire, answer, offered, left } = setUp();
+    const { clock, store, acquire, answer, offered, left, events } = setUp();
     const { hold, offer } = await offered();
     const named = (): Promise<void> => {
       void acquire({ owner: 'other' }, 0);
@@ -115,19 +115,26 @@ describe('a hold that is handed over', () => {
     await clock.pass(20_000);
     await named();
     expect(left()).toEqual([]);
+    expect(events).not.toContain('unreleased');
     await clock.pass(10_001);
     await named();
     expect(left()).toEqual([hold.id]);
+    expect(events).toContain('unreleased');
     expect(store.renewals).toHaveLength(0);
   });
 
-  it('does not delay a shutdown', async () => {
-    const { engine, offered, left } = setUp();
-    const { offer, answerOffer } = await offered();
-    await engine.close(60_000);
-    answerOffer(50_000);
-    expect(await offer).toBe(50_000);
-    expect(left()).toEqual([]);
+  it('is waited for at shutdown, for a second', async () => {
+    for (const after of [900, 1_100]) {
+      const { clock, store, engine, offered, left } = setUp();
+      const { offer, answerOffer } = await offered();
+      const closed = engine.close(60_000);
+      await clock.pass(after);
+      expect(store.closed).toBe(after > 1_000);
+      answerOffer(50_000);
+      expect(await offer).toBe(50_000);
+      await closed;
+      expect(left()).toEqual([]);
+    }
   });
 
   it('was lost if it is released by force before the offer arrives', async () => {
