@@ -31,15 +31,6 @@ export class Admission {
     );
   }
 
-  /**
-   * Refuses a command while the store is unreachable: it would run later, when the caller has given up.
-   * @throws LockStoreError
-   */
-  assertReachable(key: string): void {
-    const unreachable = this.unreachable(key);
-    if (unreachable !== undefined) throw unreachable;
-  }
-
   /** Why the store cannot be asked about a key. */
   unreachable(key: string): LockStoreError | undefined {
     const { unreachable } = this.context.store;
@@ -56,10 +47,17 @@ export class Admission {
     return this.closing;
   }
 
-  /** Passes a reply on. If the store fails because the engine has closed it, the error says so. */
-  async explained<T>(reply: Promise<T>): Promise<T> {
+  /**
+   * Sends a command that is no acquisition, unless the store is unreachable: the command would run later, when the caller has
+   * given up. If the store fails because the engine has closed it, the error says so.
+   * @param key that the command is about, if it is about one
+   * @throws LockStoreError
+   */
+  async command<T>(key: string | undefined, send: () => Promise<T>): Promise<T> {
+    const unreachable = key === undefined ? this.context.store.unreachable : this.unreachable(key);
+    if (unreachable !== undefined) throw unreachable;
     try {
-      return await reply;
+      return await send();
     } catch (error) {
       if (!this.disconnected || !isLockStoreError(error)) throw error;
       throw new LockStoreError(`${this.why}: locks can neither be read nor changed any more`, { cause: error });

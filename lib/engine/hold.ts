@@ -82,8 +82,7 @@ export class Hold implements TimerEntry {
   private listeners: Set<LossListener> | undefined;
   /** The release by its holder. */
   releasing: Promise<boolean> | undefined;
-  /** Whether the watchdog looks at this hold, next at `at`. Only the watchdog sets it. */
-  isWatched = false;
+  /** When the watchdog looks at this hold next. */
   at = 0;
   index = -1;
 

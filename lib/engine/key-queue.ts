@@ -1,7 +1,6 @@
 import { inSlices } from '../common/slices.js';
 import { LinkedList } from '../common/linked-list.js';
 import { outside } from '../common/outside.js';
-import { READING_TIME } from '../common/timer-queue.js';
 import { TransientMap } from '../common/transient.js';
 import { LockStoreError, LockTimeoutError, type LockError } from '../errors/index.js';
 import { UNCONTENDED_BATCH_SIZE, type HoldMode } from '../store/lock-store.js';
@@ -259,8 +258,6 @@ export class Group implements TicketListener {
   private ticket: Ticket | undefined;
   /** Waiters that may still be granted the lock at once: the store has not replied yet. */
   private hopeful: Waiter[] | undefined;
-  /** Whether the store has replied that the key is not free. */
-  private isContended = false;
   /** Later callers join another group, behind a caller of another kind. They do not share the grants of this one. */
   isClosed = false;
   /** Ids of the last holders that are known. For observers. */
@@ -299,7 +296,10 @@ export class Group implements TicketListener {
     const held = this.isPlain ? this.queue.held : undefined;
     // If the hold was lost, another client may hold the lock now, or none.
     if (held?.holds[0]?.state === 'held') this.seenHeld();
-    if (held !== undefined || (this.ticket !== undefined && (this.capacity === 'one' || this.isContended))) {
+    if (
+      held !== undefined ||
+      (this.ticket !== undefined && (this.capacity === 'one' || this.ticket.holders !== undefined))
+    ) {
       this.reportContended(waiter);
     } else {
       (this.hopeful ??= []).push(waiter);
@@ -339,7 +339,6 @@ export class Group implements TicketListener {
     else this.seenHeld();
     this.isSplit = isSplit;
     if (!this.waits) this.forgetTicket();
-    this.isContended = true;
     const { hopeful } = this;
     this.hopeful = undefined;
     for (const waiter of hopeful ?? []) if (this.waiters.has(waiter)) this.reportContended(waiter);
@@ -465,7 +464,6 @@ export class Group implements TicketListener {
   }
 
   private requestFor(waiter: Waiter): Ticket {
-    this.isContended = false;
     this.ticket = new Ticket(this.parts, this.queue.key, waiter.terms, this.placesFor(waiter), this);
     const isOneOfMany = this.waits && !this.isPlain && this.capacity === 'one';
     // A named owner that holds the key passes the queue, so its grants follow no order.
@@ -496,12 +494,10 @@ export class Group implements TicketListener {
   private timedOut(waiter: Waiter): void {
     // It was removed together with many others, and is about to be rejected with their reason.
     if (!this.waiters.has(waiter)) return;
-    const { clock, events } = this.parts.context;
+    const { events } = this.parts.context;
     const isUnanswered = this.isUnanswered(waiter);
-    if (isUnanswered && !waiter.overdue) {
-      waiter.overdue = true;
+    if (isUnanswered && waiter.outlast(waiter.replyBy)) {
       (this.overdue ??= []).push(waiter);
-      waiter.moveDeadline(Math.max(waiter.replyBy, clock.now() + READING_TIME));
       return;
     }
     const trouble = isUnanswered ? this.noReply(waiter) : this.ticket?.error;

@@ -1,4 +1,3 @@
-import { READING_TIME } from '../common/timer-queue.js';
 import { LatchLostError, LockStoreError } from '../errors/index.js';
 import type { LatchCount, LatchStore } from '../store/latch-store.js';
 import type { EngineContext } from './engine-context.js';
@@ -14,8 +13,8 @@ const PERIOD = 3_000;
 export class LatchWaiter extends PendingCall<boolean> {
   /** How many requests had been sent when it joined. Replies to those say nothing about the latch that it waits for. */
   since = 0;
-  /** The latch that it has seen closed. */
-  latch: string | undefined;
+  /** Whether it has seen the latch of its watch closed. */
+  hasSeen = false;
 }
 
 /**
@@ -25,6 +24,8 @@ export class LatchWaiter extends PendingCall<boolean> {
 export class LatchWatch extends StorePoll<LatchCount> {
   private readonly waiters = new Set<LatchWaiter>();
   private requests = 0;
+  /** The latch that the waiters have seen closed. */
+  private latch: string | undefined;
   /** ms from the latest request to the next. */
   private period = PERIOD;
   /** The reply that is under way may not know of what has happened since its request. */
@@ -67,11 +68,9 @@ export class LatchWatch extends StorePoll<LatchCount> {
   /** The time of a waiter is over. It waits until `due` for the first reply, however short its time is. */
   timedOut(waiter: LatchWaiter, due: number): void {
     const { error } = this;
-    const isUnanswered = waiter.latch === undefined && error === undefined;
-    if (isUnanswered && !waiter.overdue) {
-      waiter.overdue = true;
-      waiter.moveDeadline(Math.max(due, this.context.clock.now() + READING_TIME));
-    } else if (isUnanswered) waiter.refused(unanswered(this.key));
+    const isUnanswered = !waiter.hasSeen && error === undefined;
+    if (isUnanswered && waiter.outlast(due)) return;
+    if (isUnanswered) waiter.refused(unanswered(this.key));
     else if (error !== undefined) waiter.refused(error);
     else waiter.served(false);
   }
@@ -80,7 +79,8 @@ export class LatchWatch extends StorePoll<LatchCount> {
   opened(latch: string): void {
     // The reply that is under way may be older than the message.
     if (this.isAsking) this.outdated = true;
-    for (const waiter of [...this.waiters]) if (waiter.latch === latch) this.finish(waiter, true);
+    if (this.latch !== latch) return;
+    for (const waiter of [...this.waiters]) if (waiter.hasSeen) this.finish(waiter, true);
   }
 
   /** Asks the store now, or as soon as it has replied to the request that is under way. */
@@ -99,9 +99,8 @@ export class LatchWatch extends StorePoll<LatchCount> {
     this.outdated = false;
     this.period = Math.ceil(PERIOD * (1 + random() / 3));
     this.seenBefore = this.seen.of(this.key);
-    const seen = new Set([...this.waiters].map(({ latch }) => latch).concat(this.seenBefore));
-    seen.delete(undefined);
-    return this.store.count(this.key, Math.ceil(2 * this.period + limits.commandTimeout), [...seen] as string[]);
+    const seen = [...new Set([this.latch, this.seenBefore])].filter((latch) => latch !== undefined);
+    return this.store.count(this.key, Math.ceil(2 * this.period + limits.commandTimeout), seen);
   }
 
   protected override replied(reply: LatchCount, sent: number): void {
@@ -110,17 +109,19 @@ export class LatchWatch extends StorePoll<LatchCount> {
     this.seen.replied(this.key, reply, sent);
     for (const waiter of [...this.waiters]) {
       if (waiter.since >= this.requests) continue;
-      if (waiter.latch === undefined) {
+      if (!waiter.hasSeen) {
         if (isLost) this.refuse(waiter);
         else if (left === 0) this.finish(waiter, true);
         else if (waiter.overdue) this.finish(waiter, false);
-        else waiter.latch = latch;
-      } else if (opened.includes(waiter.latch)) {
+        else waiter.hasSeen = true;
+      } else if (opened.includes(this.latch!)) {
         this.finish(waiter, true);
-      } else if (waiter.latch !== latch) {
+      } else if (this.latch !== latch) {
         this.refuse(waiter);
       }
     }
+    // Waiters that have seen another one are gone by now.
+    this.latch = latch;
     if (this.waiters.size === 0) return;
     if (this.outdated) this.ask();
     else this.askAt(this.context.clock.now() + this.period);

@@ -1,5 +1,6 @@
+import { settledBy } from '../common/settle.js';
 import { LockStoreError } from '../errors/index.js';
-import type { LatchStore } from '../store/latch-store.js';
+import type { LatchCount, LatchStore } from '../store/latch-store.js';
 import type { Admission } from './admission.js';
 import type { EngineContext } from './engine-context.js';
 import type { ReplicaTerms } from './hold.js';
@@ -22,10 +23,9 @@ export class Latches {
 
   /** @throws LockStoreError, even if the latch was set but too few replicas have it */
   async trySetCount(key: string, count: number, lifetime: number, replicas?: ReplicaTerms): Promise<boolean> {
-    this.admission.assertReachable(key);
     const id = this.context.identity.nextId();
     const sent = this.context.clock.now();
-    const made = await this.admission.explained(this.store.setCount({ key, id, count, lifetime }));
+    const made = await this.admission.command(key, () => this.store.setCount({ key, id, count, lifetime }));
     if (made) this.seen.closed(key, id, sent);
     if (made && replicas !== undefined) await this.replicated(key, id, replicas, 'it is set on the master');
     return made;
@@ -33,17 +33,15 @@ export class Latches {
 
   /** @throws LockStoreError, even if the call has counted but too few replicas have it */
   async countDown(key: string, replicas?: ReplicaTerms): Promise<number> {
-    this.admission.assertReachable(key);
     const id = this.context.identity.nextId();
-    const { left, counted } = await this.admission.explained(this.store.countDown(key, id));
+    const { left, counted } = await this.admission.command(key, () => this.store.countDown(key, id));
     if (counted && replicas !== undefined) await this.replicated(key, id, replicas, 'the master has counted');
     return left;
   }
 
   /** @throws LockStoreError */
   async count(key: string): Promise<number> {
-    this.admission.assertReachable(key);
-    return (await this.admission.explained(this.store.count(key, 0, []))).left;
+    return (await this.read(key)).left;
   }
 
   /**
@@ -51,8 +49,7 @@ export class Latches {
    * @throws LockStoreError
    */
   async delete(key: string): Promise<boolean> {
-    this.admission.assertReachable(key);
-    const { left, latch } = await this.admission.explained(this.store.count(key, 0, []));
+    const { left, latch } = await this.read(key);
     // By its name: a command that the network delays must not delete the next latch.
     return left > 0 && this.store.delete(key, this.context.identity.nextId(), latch);
   }
@@ -65,12 +62,12 @@ export class Latches {
     const { waitTimeout, signal } = wait;
     const refusal = this.admission.refusal(key, wait);
     if (refusal !== undefined) throw refusal;
+    const since = this.context.clock.now();
+    const due = replyDue(since, waitTimeout, this.context.limits.commandTimeout);
+    if (waitTimeout === 0) return this.look(key, due, signal);
     const waiter = new LatchWaiter(this.context);
     if (signal !== undefined) waiter.listenTo(signal, () => waiter.refused(signal.reason));
     waiter.keepAlive();
-    const since = this.context.clock.now();
-    const due = replyDue(since, waitTimeout, this.context.limits.commandTimeout);
-    if (waitTimeout === 0) return this.look(key, waiter, due);
     const watch = this.watchOf(key);
     waiter.endBy(since + waitTimeout, () => watch.timedOut(waiter, due));
     watch.join(waiter);
@@ -97,24 +94,30 @@ export class Latches {
     for (const watch of [...this.watches.values()]) watch.dismissAll(reason);
   }
 
-  /** Asks once. */
-  private look(key: string, waiter: LatchWaiter, due: number): Promise<boolean> {
-    waiter.endByReply(due, () => waiter.refused(unanswered(key)));
-    this.isOpen(key).then(
-      (open) => waiter.served(open),
-      (error: unknown) => waiter.refused(error),
-    );
-    return waiter.promise;
+  /** Asks once, until `at`. */
+  private async look(key: string, at: number, signal: AbortSignal | undefined): Promise<boolean> {
+    const { timers, clock } = this.context;
+    const letProcessExit = clock.keepAlive();
+    const isOpen = this.isOpen(key);
+    const isReplied = await settledBy(timers, { at, isReply: true, signals: [signal] }, isOpen);
+    letProcessExit();
+    if (isReplied) return isOpen;
+    signal?.throwIfAborted();
+    throw unanswered(key);
   }
 
   private async isOpen(key: string): Promise<boolean> {
-    this.admission.assertReachable(key);
     const [seen, sent] = [this.seen.of(key), this.context.clock.now()];
-    const reply = await this.store.count(key, 0, seen === undefined ? [] : [seen]);
+    const reply = await this.read(key, seen);
     const isLost = this.seen.isLost(key, seen, reply);
     this.seen.replied(key, reply, sent);
     if (isLost) throw lost(key);
     return reply.left === 0;
+  }
+
+  /** Asks how much is left, and whether the latch `seen` has opened. */
+  private read(key: string, seen?: string): Promise<LatchCount> {
+    return this.admission.command(key, () => this.store.count(key, 0, seen === undefined ? [] : [seen]));
   }
 
   private async replicated(key: string, id: string, { min, timeout }: ReplicaTerms, done: string): Promise<void> {

@@ -1,8 +1,9 @@
-import { settledBy, type WaitLimit } from '../common/settle.js';
+import { settledBy } from '../common/settle.js';
 import { LockStoreError } from '../errors/index.js';
 import type { EngineContext } from './engine-context.js';
 import type { Hold, ReplicaTerms } from './hold.js';
 import type { HoldReleases } from './hold-releases.js';
+import type { LeaseRequest } from './lease-view.js';
 import { replyTime, awaitReplies, type WaitTerms } from './waiter.js';
 import type { Watchdog } from './watchdog.js';
 
@@ -35,18 +36,15 @@ export class LeaseOperations {
    */
   async extend(hold: Hold, lease: number): Promise<void> {
     hold.assertHeld();
-    const { store, identity, clock } = this.context;
-    const { grant, key } = hold;
+    const { identity, clock } = this.context;
+    const { grant } = hold;
     identity.cover(clock.now(), lease);
     // The store may keep the grant for longer now than a later caller wants.
     grant.close();
-    const request = grant.lease.ask(clock.now(), store.epoch, lease);
-    const [left] = await store.renew([{ key, id: grant.id, lease }]);
-    if (left instanceof Error) throw left;
-    if (left === 'not-held') this.watchdog.notHeld(grant);
-    else if (hold.isHeld) {
-      hold.extended(request);
-      this.watchdog.replied(grant, request, left!);
+    const reply = await this.ask(hold, lease);
+    if (reply !== undefined && hold.isHeld) {
+      hold.extended(reply.request);
+      this.watchdog.replied(grant, reply.request, reply.left);
     }
     hold.assertHeld();
   }
@@ -61,7 +59,7 @@ export class LeaseOperations {
     const timeout = Math.max(0, ...holds.map(({ terms }) => terms.replicas?.timeout ?? 0));
     const at = Math.min(clock.now(), since + waitTimeout) + timeout + replyTime(limits.commandTimeout);
     try {
-      await Promise.all(holds.map((hold) => this.awaitReplicas(hold, { at, signal })));
+      await Promise.all(holds.map((hold) => this.awaitReplicas(hold, at, signal)));
       // One may have been lost while the replicas confirmed another one.
       for (const hold of holds) hold.assertHeld();
     } catch (error) {
@@ -76,17 +74,16 @@ export class LeaseOperations {
 
   /**
    * Waits until the replicas that a new hold asks for have it, if it asks for any.
-   * @throws LockStoreError if too few have it in time, or Redis does not answer by `limit`; LockLostError; the reason of the
-   * signal of `limit`
+   * @throws LockStoreError if too few have it in time, or Redis does not answer by `at`; LockLostError; the reason of `signal`
    */
-  private async awaitReplicas(hold: Hold, limit: Omit<WaitLimit, 'isReply'>): Promise<void> {
+  private async awaitReplicas(hold: Hold, at: number, signal: AbortSignal | undefined): Promise<void> {
     if (hold.terms.replicas === undefined) return;
     const { min, timeout } = hold.terms.replicas;
     const { store, timers } = this.context;
     const { key, grant } = hold;
     const confirmed = store.replicate({ key, id: grant.id, min, timeout });
-    if (!(await settledBy(timers, { ...limit, isReply: true }, confirmed))) {
-      limit.signal?.throwIfAborted();
+    if (!(await settledBy(timers, { at, signals: [signal], isReply: true }, confirmed))) {
+      signal?.throwIfAborted();
       const message = `Redis has not answered in time how many replicas have '${key}', so it was released`;
       throw new LockStoreError(message, { key, transient: true });
     }
@@ -100,14 +97,23 @@ export class LeaseOperations {
   /** Asks once how much of the lease is left; returns whether the reply is certain. */
   private async look(hold: Hold): Promise<boolean> {
     hold.assertHeld();
+    const reply = await this.ask(hold, this.watchdog.leaseToVerify(hold));
+    return reply === undefined || !this.watchdog.replied(hold.grant, reply.request, reply.left);
+  }
+
+  /**
+   * Asks the store for `lease` ms for the grant of a hold; 0 only looks. Resolves to the request, and to how many ms are left;
+   * `undefined`: the hold is lost.
+   * @throws LockStoreError
+   */
+  private async ask({ grant, key }: Hold, lease: number): Promise<{ request: LeaseRequest; left: number } | undefined> {
     const { store, clock } = this.context;
-    const { key, grant } = hold;
-    const request = grant.lease.ask(clock.now(), store.epoch, this.watchdog.leaseToVerify(hold));
-    const [left] = await store.renew([{ key, id: grant.id, lease: request.lease }]);
+    const request = grant.lease.ask(clock.now(), store.epoch, lease);
+    const [left] = await store.renew([{ key, id: grant.id, lease }]);
     if (left instanceof Error) throw left;
-    if (left === 'not-held') this.watchdog.notHeld(grant);
-    else return !this.watchdog.replied(grant, request, left ?? 0);
-    return true;
+    if (left !== 'not-held') return { request, left: left! };
+    this.watchdog.notHeld(grant);
+    return undefined;
   }
 
   /**

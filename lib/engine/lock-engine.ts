@@ -77,7 +77,7 @@ export class LockEngine {
     this.watchdog = new Watchdog(context, this.storeReleases);
     this.dropped = new DroppedHandles(this.watchdog);
     this.grants = new Grants(context, this.watchdog, this.storeReleases);
-    this.tickets = new Tickets(store, context.limits.front);
+    this.tickets = new Tickets(context.clock, store, context.limits.front);
     const { storeReleases: releases, grants, tickets, admission } = this;
     this.handovers = new Handovers(context, admission, grants, releases);
     const heldElsewhere = (key: string): void => this.queues.keys.get(key)?.held?.close();
@@ -117,22 +117,22 @@ export class LockEngine {
    * the ids that `inspect` shows here.
    */
   async forceRelease(key: string, hold?: HoldChoice, by = this.context.identity.label): Promise<ForceReleaseReply> {
-    this.admission.assertReachable(key);
-    this.queues.keys.get(key)?.closeGrants();
-    this.releases.send(key);
-    const { ended, inStore } = this.grants.endSome(key, hold, by);
-    if (inStore?.length === 0) return { holds: ended, told: ended };
-    const reply = await this.admission.explained(this.context.store.forceRelease(key, inStore, by));
-    return { holds: reply.holds + ended, told: reply.told + ended };
+    return this.command(key, async (store) => {
+      this.queues.keys.get(key)?.closeGrants();
+      const { ended, inStore } = this.grants.endSome(key, hold, by);
+      if (inStore?.length === 0) return { holds: ended, told: ended };
+      const reply = await store.forceRelease(key, inStore, by);
+      return { holds: reply.holds + ended, told: reply.told + ended };
+    });
   }
 
   /** Adds to the number of permits; resolves to how many there are now. `permits`: how many if none was set at run time. */
   async addToLimit(key: string, change: number, permits: number): Promise<number> {
-    const { store } = this.context;
-    if (store.permits === undefined) throw permitsFixed(this.lacks);
-    this.admission.assertReachable(key);
-    this.queues.keys.get(key)?.closeShared();
-    return this.admission.explained(store.permits.add({ key, id: this.context.identity.nextId(), change, permits }));
+    return this.command(key, ({ permits: store }) => {
+      if (store === undefined) throw permitsFixed(this.lacks);
+      this.queues.keys.get(key)?.closeShared();
+      return store.add({ key, id: this.context.identity.nextId(), change, permits });
+    });
   }
 
   /** @throws LockConfigError if the store does not know requests for all free permits */
@@ -141,11 +141,11 @@ export class LockEngine {
   }
 
   async setLimit(key: string, permits: number): Promise<void> {
-    const { store } = this.context;
-    if (store.setLimit === undefined) throw permitsFixed(this.lacks);
-    this.admission.assertReachable(key);
-    this.queues.keys.get(key)?.closeShared();
-    await this.admission.explained(store.setLimit(key, permits));
+    return this.command(key, async (store) => {
+      if (store.setLimit === undefined) throw permitsFixed(this.lacks);
+      this.queues.keys.get(key)?.closeShared();
+      await store.setLimit(key, permits);
+    });
   }
 
   /**
@@ -153,20 +153,17 @@ export class LockEngine {
    * holds that share one, it knows that one, and this client each of them.
    */
   async inspect(key: string, maxWaiters?: number, maxHolds?: number): Promise<StoredLock> {
-    this.admission.assertReachable(key);
-    this.releases.send(key);
-    const stored = await this.admission.explained(this.context.store.inspect(key, maxWaiters, maxHolds));
+    const stored = await this.command(key, (store) => store.inspect(key, maxWaiters, maxHolds));
     return { ...stored, holds: stored.holds.flatMap((hold) => this.grants.get(hold.id)?.describe(hold) ?? [hold]) };
   }
 
   /** Tells what is asked about the holds of a key, if possible without reading all of them. */
   async survey(request: HoldSurveyRequest): Promise<HoldSurvey> {
-    const { store } = this.context;
-    this.admission.assertReachable(request.key);
-    this.releases.send(request.key);
-    const read = async (): Promise<HoldSurvey> =>
-      (await store.survey?.(request)) ?? surveyOf(await store.inspect(request.key, 1), request);
-    return this.admission.explained(read());
+    const { key } = request;
+    return this.command(
+      key,
+      async (store) => (await store.survey?.(request)) ?? surveyOf(await store.inspect(key, 1), request),
+    );
   }
 
   /** @throws LockStoreError; LockConfigError if the store cannot list */
@@ -177,9 +174,8 @@ export class LockEngine {
         store.lacks?.list ?? 'this store cannot list its locks: give it a method `list`, which returns the keys.',
       );
     }
-    if (store.unreachable !== undefined) throw store.unreachable;
     this.releases.sendAll();
-    return this.admission.explained(store.list(request));
+    return this.admission.command(undefined, () => store.list!(request));
   }
 
   /** Whether messages are received: without them no waiter is woken. */
@@ -218,6 +214,14 @@ export class LockEngine {
     timers.close();
     this.admission.disconnected = true;
     await store.close();
+  }
+
+  /** Sends a command about a key, behind a release of it that has not been sent. */
+  private command<T>(key: string, send: (store: LockStore) => Promise<T>): Promise<T> {
+    return this.admission.command(key, () => {
+      this.releases.send(key);
+      return send(this.context.store);
+    });
   }
 
   /** Logs what the shutdown waits for, key by key. */

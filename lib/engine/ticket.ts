@@ -1,3 +1,4 @@
+import type { Clock } from '../common/clock.js';
 import { LinkedList, type Linked } from '../common/linked-list.js';
 import { inSlices } from '../common/slices.js';
 import { TransientMap } from '../common/transient.js';
@@ -67,18 +68,16 @@ interface Reference {
 export class Ticket extends StorePoll<AcquireReply> implements Linked<Ticket> {
   readonly id: string;
   /** The line of the tickets for its key, and the neighbours in it. */
-  line: TicketLine | undefined;
   list: object | undefined;
   before: Ticket | undefined;
   behind: Ticket | undefined;
-  /** Whether the ticket stands behind the front of its line: it asks seldom. */
-  follows = false;
-  private askedAsFollower = false;
+  /** Whether it stood behind the front of its line at the latest request, which said that it asks seldom. */
+  asksSeldom = false;
   private reference: Reference | undefined;
   /** A push that arrived before the reply by which it can be measured. */
   private early: PushedGrant | undefined;
   private isContended = false;
-  /** Ids of holders in the latest reply. */
+  /** Ids of holders in the latest reply; `undefined`: no reply has said that the lock is not free. */
   holders: readonly string[] | undefined;
   private yields = false;
 
@@ -102,8 +101,9 @@ export class Ticket extends StorePoll<AcquireReply> implements Linked<Ticket> {
 
   /** The request that asks the store for the lock. */
   request(): AcquireRequest {
-    this.askedAsFollower = this.follows;
-    const pace = this.follows ? 'seldom' : this.parts.tickets.slowness;
+    const { tickets } = this.parts;
+    this.asksSeldom = this.before !== undefined && tickets.isBehindFront(this);
+    const pace = this.asksSeldom ? 'seldom' : tickets.slowness;
     return acquireRequest(this.context, this.key, this.id, this.terms, this.places, pace);
   }
 
@@ -201,9 +201,7 @@ export class Ticket extends StorePoll<AcquireReply> implements Linked<Ticket> {
   }
 
   protected override faltered(error: LockStoreError, sent: number): void {
-    const now = this.context.clock.now();
-    this.line?.doubt(now, this.period);
-    this.parts.tickets.doubt(error, now, sent, this.period);
+    this.parts.tickets.doubt(this, error, sent);
   }
 
   protected override failed(error: LockStoreError): void {
@@ -235,13 +233,14 @@ export class Ticket extends StorePoll<AcquireReply> implements Linked<Ticket> {
     }
     this.askAt(now + reply.retryAfter);
     // Meanwhile the ticket may have come to the front of its line.
-    if (this.askedAsFollower && !this.follows) this.retryAfter(this.period);
+    if (this.asksSeldom && !this.parts.tickets.isBehindFront(this)) this.retryAfter(this.period);
     const { early } = this;
     this.early = undefined;
     if (early !== undefined) this.pushed(early);
   }
 
-  private get period(): number {
+  /** In how many ms it asks again at the latest, if it is alone. */
+  get period(): number {
     return retryPeriod(this.context, this.terms.lease);
   }
 
@@ -293,12 +292,17 @@ export class Tickets implements IdTable {
   /** Tickets that have to ask, each once: new tickets go before tickets that have asked before. */
   private readonly fresh = new Backlog();
   private readonly repeated = new Backlog();
-  private readonly front: number;
+  /** Whether tickets stand in lines. */
+  private readonly hasLines: boolean;
   private readonly mostUnanswered: number;
   private readonly askedOften: number;
 
-  constructor({ mayKeepPlaces, isPartitioned }: Pick<LockStore, 'mayKeepPlaces' | 'isPartitioned'>, front = FRONT) {
-    this.front = mayKeepPlaces === true ? Infinity : front;
+  constructor(
+    private readonly clock: Clock,
+    { mayKeepPlaces, isPartitioned }: Pick<LockStore, 'mayKeepPlaces' | 'isPartitioned'>,
+    private readonly front = FRONT,
+  ) {
+    this.hasLines = mayKeepPlaces !== true;
     // The requests to a master that does not reply must not keep those to others.
     this.mostUnanswered = isPartitioned === true ? Infinity : MOST_UNANSWERED;
     this.askedOften = mayKeepPlaces === true || isPartitioned === true ? Infinity : ASKED_OFTEN;
@@ -316,18 +320,29 @@ export class Tickets implements IdTable {
   add(ticket: Ticket, inLine: boolean): void {
     const { id, key } = ticket;
     this.byId.set(id, ticket);
-    if (!inLine) return;
+    if (!inLine || !this.hasLines) return;
     let line = this.lines.get(key);
-    if (line === undefined) this.lines.set(key, (line = new TicketLine(this.front)));
-    line.join(ticket);
+    if (line === undefined) this.lines.set(key, (line = new TicketLine()));
+    line.append(ticket);
   }
 
   remove(ticket: Ticket): void {
-    const { id, key, line } = ticket;
+    const { id, key, list } = ticket;
     this.byId.delete(id);
-    if (line === undefined) return;
-    line.leave(ticket);
-    if (line.isEmpty) this.lines.delete(key);
+    if (list === undefined) return;
+    const line = this.lines.get(key)!;
+    line.remove(ticket);
+    if (line.first === undefined) this.lines.delete(key);
+    // The last ticket at the front. It may have come there just now.
+    let next = line.first;
+    for (let i = 1; i < this.front && next !== undefined; i++) next = next.behind;
+    if (next?.asksSeldom === true) next.askSoon();
+  }
+
+  /** Whether the front of its line stands before a ticket. */
+  isBehindFront({ before }: Ticket): boolean {
+    for (let i = 1; i < this.front && before !== undefined; i++) ({ before } = before);
+    return before !== undefined;
   }
 
   /** By how many times less often than a single ticket each ticket asks. */
@@ -378,8 +393,17 @@ export class Tickets implements IdTable {
     else setImmediate(() => this.askNextFew());
   }
 
-  /** A request of `sent` has failed. If the store has replied to nothing since, all tickets ask soon, once within `period` ms. */
-  doubt(error: LockStoreError, now: number, sent: number, period: number): void {
+  /**
+   * A request of `sent` has failed, and others may fail, too: its line asks soon, and all of very many tickets do if the store
+   * has replied to nothing since. Once within a period.
+   */
+  doubt({ key, list, period }: Ticket, error: LockStoreError, sent: number): void {
+    const now = this.clock.now();
+    const line = list === undefined ? undefined : this.lines.get(key);
+    if (line !== undefined && now >= line.doubtsUntil) {
+      line.doubtsUntil = now + period;
+      for (let ticket = line.first; ticket !== undefined; ticket = ticket.behind) ticket.askSoon();
+    }
     if (this.byId.size <= RETRIED_OFTEN || this.repliedAt >= sent) return;
     this.silence = error;
     if (now < this.doubtsUntil) return;
@@ -407,54 +431,8 @@ export class Tickets implements IdTable {
  * store. The store grants in the same order, so a lost grant concerns the front first. Therefore the tickets at the front
  * ask often, and the others seldom. Thousands of waiters then cost the store few commands.
  */
-export class TicketLine {
-  private readonly tickets = new LinkedList<Ticket>();
-  private lastAtFront: Ticket | undefined;
-  private atFront = 0;
-  private doubtsUntil = -Infinity;
-
-  constructor(private readonly front: number) {}
-
-  get isEmpty(): boolean {
-    return this.tickets.first === undefined;
-  }
-
-  join(ticket: Ticket): void {
-    this.tickets.append(ticket);
-    ticket.line = this;
-    ticket.follows = this.atFront === this.front;
-    if (!ticket.follows) this.extendFront(ticket);
-  }
-
-  leave(ticket: Ticket): void {
-    const { before } = ticket;
-    if (!this.tickets.remove(ticket)) return;
-    ticket.line = undefined;
-    if (ticket.follows) return;
-    this.atFront -= 1;
-    if (ticket === this.lastAtFront) this.lastAtFront = before;
-    const next = this.firstBehind;
-    if (next === undefined) return;
-    next.follows = false;
-    this.extendFront(next);
-    next.askSoon();
-  }
-
-  /** A request has failed. The tickets behind the front ask as well, once within `period` ms: they may fail, too. */
-  doubt(now: number, period: number): void {
-    if (now < this.doubtsUntil) return;
-    this.doubtsUntil = now + period;
-    for (let ticket = this.firstBehind; ticket !== undefined; ticket = ticket.behind) ticket.askSoon();
-  }
-
-  private get firstBehind(): Ticket | undefined {
-    return this.lastAtFront === undefined ? this.tickets.first : this.lastAtFront.behind;
-  }
-
-  private extendFront(ticket: Ticket): void {
-    this.lastAtFront = ticket;
-    this.atFront += 1;
-  }
+class TicketLine extends LinkedList<Ticket> {
+  doubtsUntil = -Infinity;
 }
 
 /** Tickets in the order in which they were added, each once. */

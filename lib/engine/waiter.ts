@@ -1,7 +1,7 @@
 import { listenToAbort } from '../common/abort.js';
 import { settledBy } from '../common/settle.js';
 import type { Linked } from '../common/linked-list.js';
-import type { TimerEntry } from '../common/timer-queue.js';
+import { READING_TIME, type TimerEntry } from '../common/timer-queue.js';
 import type { EngineContext } from './engine-context.js';
 import type { Hold, HoldTerms } from './hold.js';
 
@@ -21,14 +21,19 @@ export function replyDue(since: number, waitTimeout: number, commandTimeout: num
 
 /**
  * Until when the next request of a call with several keys has its reply, if the store is asked for one key after another.
- * Each key that it grants gives it the time for the next one, as far as the whole call may take.
+ * Each key that it grants gives it the time for the next one, as far as the whole call may take: one try at most a
+ * `commandTimeout`.
  */
 export function nextReplyDue(
   { since, now, replyBy }: { readonly since: number; readonly now: number; readonly replyBy: number },
   waitTimeout: number,
+  commandTimeout: number,
   needed = 0,
 ): number {
-  return Math.max(replyBy, Math.min(now + needed, since + waitTimeout + AFTER_DEADLINE));
+  const isOneTry = waitTimeout === 0;
+  const next = now + (isOneTry ? replyTime(commandTimeout, needed) : needed);
+  const latest = since + (isOneTry ? commandTimeout : waitTimeout + AFTER_DEADLINE);
+  return Math.max(replyBy, Math.min(next, latest));
 }
 
 /** For how many ms a reply of the store is awaited at least, however short the caller's time is. */
@@ -87,9 +92,12 @@ export class PendingCall<Result> {
     if (!this.isOver) this.deadline = this.context.timers.add(at, onDeadline);
   }
 
-  /** Like `endBy`, for a call that only waits for a reply. */
-  endByReply(at: number, onDeadline: () => void): void {
-    this.deadline = this.context.timers.addLimit(at, onDeadline);
+  /** The deadline is over. Returns whether the call waits until `replyBy` for the first reply: only once. */
+  outlast(replyBy: number): boolean {
+    if (this.overdue) return false;
+    this.overdue = true;
+    this.moveDeadline(Math.max(replyBy, this.context.clock.now() + READING_TIME));
+    return true;
   }
 
   /** Sets another deadline for a call that has not ended. */

@@ -59,7 +59,6 @@ export class Watchdog {
 
   /** Renews a hold from now on. */
   add(hold: Hold): void {
-    hold.isWatched = true;
     this.lookAt(hold, this.nextLook(hold));
   }
 
@@ -79,7 +78,6 @@ export class Watchdog {
     this.noteLag(hold);
     if (hold.grant.isOnly(hold)) this.forget(hold.grant);
     this.context.timers.cancel(hold);
-    hold.isWatched = false;
   }
 
   /** No handle can release this hold any more: it ends with its lease. */
@@ -141,7 +139,7 @@ export class Watchdog {
 
   /** The lease of a hold was set anew. */
   reschedule(hold: Hold): void {
-    if (hold.isWatched) this.lookAt(hold, this.nextLook(hold));
+    if (hold.state === 'held') this.lookAt(hold, this.nextLook(hold));
   }
 
   private lookAt(hold: Hold, at: number): void {
@@ -211,7 +209,7 @@ export class Watchdog {
       const late = counted.map(({ hold }) => this.lateness(hold));
       const again = this.replied(grant, request, reply);
       for (const [i, { hold, lease }] of counted.entries()) {
-        if (hold.isWatched && hold.isHeld) this.count(hold, { ...request, lease }, late[i]!);
+        if (hold.isHeld) this.count(hold, { ...request, lease }, late[i]!);
       }
       if (again) this.enqueue(grant);
     } else if (isLatest) {
@@ -242,7 +240,7 @@ export class Watchdog {
   }
 
   private retry(hold: Hold): void {
-    if (!hold.isWatched || !hold.isHeld) return;
+    if (!hold.isHeld) return;
     const now = this.context.clock.now();
     const delay = Math.max(EARLIEST_RETRY, Math.min((hold.validUntil - now) * RETRY_AFTER, LATEST_RETRY));
     const due = this.nextLook(hold, now);

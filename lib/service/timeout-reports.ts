@@ -82,7 +82,7 @@ export class TimeoutReports {
     if (store.unreachable !== undefined || by <= clock.now() || isOneTooMany) return error;
     // Sent together: looking for a deadlock takes no further round trip.
     const reply = Promise.all([this.ask(key), this.waitersInScope()]);
-    const hasReply = await settledBy(timers, { at: by, isReply: true, ...(signal && { signal }) }, reply);
+    const hasReply = await settledBy(timers, { at: by, isReply: true, signals: [signal] }, reply);
     const [{ holders = [], hasMore = false } = {}, waiters = []] = hasReply ? await reply : [];
     const [holder, ...others] = holders;
     if (holder === undefined) return error;

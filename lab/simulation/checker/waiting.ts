@@ -134,11 +134,13 @@ export class WaitingRule {
 /**
  * ms by which an answer may come after `waitTimeout`: a short wait and one try last as long as the first request may
  * take. The request to replicas comes on top, and locks that were taken are released first. Several masters are asked
- * for one key after another, and may be slower than was known at first: one try takes a `commandTimeout` at most then.
+ * for one key after another, and may be slower than was known at first. One try for several keys takes a `commandTimeout`
+ * at most.
  */
 export function slackOf(waitTimeout: number, keys: number, replicas: boolean, replyTime: number | undefined): number {
   const { commandTimeout } = TIMES;
   if (replicas) return 2 * keys * commandTimeout;
-  if (keys > 1 && replyTime !== undefined) return waitTimeout === 0 ? commandTimeout : LATEST - GRACE;
+  if (keys > 1 && waitTimeout === 0) return commandTimeout;
+  if (keys > 1 && replyTime !== undefined) return LATEST - GRACE;
   return replyDue(0, waitTimeout, commandTimeout, replyTime) - waitTimeout;
 }

@@ -287,7 +287,7 @@ export class DefaultLeaderElection implements LeaderElection {
   /** Waits for `ms`, or until `signal` aborts or `work` settles; resolves to whether `work` has settled. */
   private async pause(ms: number, signal: AbortSignal, work?: Promise<unknown>): Promise<boolean> {
     const { timers, clock } = this.parts.context;
-    return settledBy(timers, { at: clock.now() + ms, signal }, work);
+    return settledBy(timers, { at: clock.now() + ms, signals: [signal] }, work);
   }
 }
 

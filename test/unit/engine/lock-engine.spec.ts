@@ -414,6 +414,7 @@ describe('several keys that are requested in one step', () => {
   it('are released by a waiter that finds them held after they were given up', async () => {
     const { abort, findHolder, left, engine } = await withWaiter();
     abort();
+    await settled();
     expect(left()).toEqual(['me:1', 'me:2']);
     await findHolder();
     expect(left()).toEqual(['me:1', 'me:2', 'me:2']);

@@ -1,7 +1,7 @@
 import { FOLLOWER_PERIOD, type AcquireReply, type HoldMode } from '../../../lib/store/lock-store.js';
 import type { Hold } from '../../../lib/engine/hold.js';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
-import { engineBench, FakeStore, held, lasting, passing, queued, RELEASED, settled } from './support.js';
+import { engineBench, FakeClock, FakeStore, held, lasting, passing, queued, RELEASED, settled } from './support.js';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { Tickets, type Ticket } from '../../../lib/engine/ticket.js';
@@ -237,7 +237,7 @@ it('keeps no caller that has had permits, although others always wait for a repl
 });
 
 it('keeps no ticket that has asked, although there are always others that have to', async () => {
-  const tickets = new Tickets({ mayKeepPlaces: false, isPartitioned: false });
+  const tickets = new Tickets(new FakeClock(), { mayKeepPlaces: false, isPartitioned: false });
   const asked: string[] = [];
   const early: Array<WeakRef<Ticket>> = [];
   let count = 0;

@@ -21,7 +21,7 @@ function setUp({ waits = true } = {}) {
     if (ids.length > 0) told.push(`orphans ${ids.join()}`);
   };
   const parts: TicketParts = {
-    tickets: new Tickets({}),
+    tickets: new Tickets(clock, {}),
     context: contextOf(store, clock),
     releases: {
       leave: (key, id, tombstone, until) => {

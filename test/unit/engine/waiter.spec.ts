@@ -20,11 +20,14 @@ describe('the time until which the next of several keys is answered', () => {
     ['is that of the first one', 3_000, 3_000, 0, 3_000],
     ['leaves time for one more reply', 100, 290, 150, 350],
     ['is at most 300 ms after the deadline of a wait', 100, 300, 720, 390],
+    ['leaves one try the time of another first reply', 0, 250, 0, 450],
+    ['leaves one try time for several round trips', 0, 400, 400, 600],
+    ['is not longer for one try than a command may take', 0, 720, 900, 1_000],
   ];
   for (const [what, waitTimeout, first, replyTime, expected] of cases) {
     it(what, () => {
       const known = { since: 1_000, now: 1_200, replyBy: 1_000 + first };
-      expect(nextReplyDue(known, waitTimeout, replyTime)).toBe(1_000 + expected);
+      expect(nextReplyDue(known, waitTimeout, 1_000, replyTime)).toBe(1_000 + expected);
     });
   }
 });

@@ -206,9 +206,10 @@ describe('the watchdog', () => {
 
   it('ignores the reply for a hold that has left in the meantime', async () => {
     const { clock, store, watchdog, watch, told, lost } = setUp();
-    const [kept, released] = [watch(), watch()];
+    const [offered, released] = [watch(), watch()];
     await clock.pass(1_000);
-    for (const hold of [kept, released]) watchdog.remove(hold);
+    for (const hold of [offered, released]) watchdog.remove(hold);
+    offered.offer();
     released.end();
     // Its renewal was executed behind its release.
     store.renewals[0]!.reply.resolve([3_000, 'not-held']);
