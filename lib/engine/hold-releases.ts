@@ -2,7 +2,6 @@ import { outside } from '../common/outside.js';
 import { settledBy } from '../common/settle.js';
 import { inSlices } from '../common/slices.js';
 import { TransientMap, TransientSet } from '../common/transient.js';
-import type { ReleaseReply } from '../store/lock-store.js';
 import type { Hold, HoldTerms } from './hold.js';
 import type { EngineContext } from './engine-context.js';
 import type { Grants } from './grants.js';
@@ -170,7 +169,7 @@ export class HoldReleases {
    * @throws LockStoreError if the store does not reply
    */
   private async end(hold: Hold): Promise<boolean> {
-    const { store, clock, events } = this.context;
+    const { store, events } = this.context;
     const { key, grant } = hold;
     if (this.handOff(hold)) return true;
     const tombstoneFor = this.releases.tombstoneFor(grant.epoch);
@@ -182,26 +181,16 @@ export class HoldReleases {
     }
     // Renewal stops before the release is sent, or after a failed release the watchdog would renew the hold forever.
     this.grants.remove(hold);
-    if (!grant.isEmpty) return this.endShare(hold);
-    const next = grant.users?.ended(hold);
     const { epoch } = store;
-    const request = { key, id: grant.id, tombstoneFor, keep: this.keepOf(hold), next: next?.request() };
-    const sent = next === undefined ? 0 : clock.now();
-    const sending = this.releases.send(request, grant.lease.lastsUntil, grant.id);
-    next?.await(
-      sending.then((reply) => reply.next as NonNullable<typeof reply.next>),
-      sent,
-      epoch,
-    );
-    let reply: ReleaseReply;
+    let wasKnown: boolean;
     try {
-      reply = await sending;
+      wasKnown = await (grant.isEmpty ? this.sendRelease(hold, tombstoneFor) : this.sendShare(hold));
     } catch (error) {
       events.unreleased(hold, (error as Error).message);
       throw error;
     }
     // A release whose reply was lost is sent again, and finds nothing the second time.
-    if (!reply.released && store.epoch === epoch) {
+    if (!wasKnown && store.epoch === epoch) {
       hold.lose('unknown-at-release');
       grant.lose('unknown-at-release');
       return false;
@@ -210,29 +199,30 @@ export class HoldReleases {
     return true;
   }
 
-  /** A hold has ended whose grant others use, which keep it. */
-  private async endShare(hold: Hold): Promise<boolean> {
-    const { events, store } = this.context;
-    const { grant } = hold;
-    if (hold.units > 0) {
-      const { epoch } = store;
-      const kept = await this.releases.sendUnits(grant).catch((error: unknown) => {
-        events.unreleased(hold, (error as Error).message);
-        throw error;
-      });
-      if (kept === 'not-held' && store.epoch === epoch) {
-        // After NOSCRIPT, the command is sent again, behind the release of the last caller that uses the grant. What that
-        // release finds says whether the hold was lost.
-        await this.releases.ofHold(grant.id)?.catch(() => undefined);
-        if (grant.isHeld || grant.state === 'lost') {
-          hold.lose('unknown-at-release');
-          grant.lose('unknown-at-release');
-          return false;
-        }
-      }
-    }
-    events.released(hold);
-    return true;
+  /** Releases the grant of the last hold, and sends the request of the next waiter with it. Resolves to whether it was known. */
+  private async sendRelease(hold: Hold, tombstoneFor: number): Promise<boolean> {
+    const { store, clock } = this.context;
+    const { key, grant } = hold;
+    const next = grant.users?.ended(hold);
+    const { epoch } = store;
+    const request = { key, id: grant.id, tombstoneFor, keep: this.keepOf(hold), next: next?.request() };
+    const sent = next === undefined ? 0 : clock.now();
+    const pending = this.releases.send(request, grant.lease.lastsUntil, grant.id);
+    next?.await(
+      pending.then((reply) => reply.next as NonNullable<typeof reply.next>),
+      sent,
+      epoch,
+    );
+    return (await pending).released;
+  }
+
+  /** Releases the permits of a hold whose grant others use, which keep it. Resolves to whether it was known. */
+  private async sendShare({ grant, units }: Hold): Promise<boolean> {
+    if (units === 0 || (await this.releases.sendUnits(grant)) !== 'not-held') return true;
+    // After NOSCRIPT, the command is sent again, behind the release of the last caller that uses the grant. What that
+    // release finds says whether the hold was lost.
+    await this.releases.ofHold(grant.id)?.catch(() => undefined);
+    return !grant.isHeld && grant.state !== 'lost';
   }
 
   /** For how many ms the key stays taken after the release. */

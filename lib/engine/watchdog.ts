@@ -43,12 +43,12 @@ const LOOK: Wish = { lease: 0, counts: false };
  * A hold is removed before its release is sent, so no renewal follows the release.
  */
 export class Watchdog {
-  /** The grants that the store is being asked about, and the request about each; `undefined`: it is about to be sent. */
-  private readonly asked = new Map<ClientGrant, LeaseRequest | undefined>();
+  /** The latest request about each grant, until its reply. */
+  private readonly asked = new Map<ClientGrant, LeaseRequest>();
   private readonly warnings: RepeatedWarnings;
   private worst = { late: 0, at: -Infinity };
   /** The grants to ask about, and the holds whose turn it is; the others are asked about early. */
-  private readonly due = new Map<ClientGrant, Set<Hold> | undefined>();
+  private readonly due = new Map<ClientGrant, Set<Hold>>();
 
   constructor(
     private readonly context: EngineContext,
@@ -152,18 +152,15 @@ export class Watchdog {
   }
 
   private enqueue(grant: ClientGrant, hold?: Hold): void {
-    const isWaiting = this.due.has(grant);
-    if (!isWaiting && this.asked.has(grant)) {
-      const request = this.asked.get(grant);
+    let turns = this.due.get(grant);
+    if (turns === undefined) {
       // A request from before a reconnect may stay unanswered for long, or get the reply of a server that is gone.
-      if (request === undefined || request.epoch === this.context.store.epoch) return;
+      if (this.asked.get(grant)?.epoch === this.context.store.epoch) return;
+      this.asked.delete(grant);
+      this.due.set(grant, (turns = new Set()));
+      if (this.due.size === 1) queueMicrotask(() => this.renewDue());
     }
-    this.asked.set(grant, undefined);
-    const turns = this.due.get(grant);
-    if (hold === undefined) this.due.set(grant, turns);
-    else if (turns === undefined) this.due.set(grant, new Set([hold]));
-    else turns.add(hold);
-    if (!isWaiting && this.due.size === 1) queueMicrotask(() => this.renewDue());
+    if (hold !== undefined) turns.add(hold);
   }
 
   private renewDue(): void {
@@ -171,7 +168,7 @@ export class Watchdog {
     let taken = 0;
     for (const [grant, turns] of this.due) {
       this.due.delete(grant);
-      const renewal = this.asked.has(grant) ? this.renewalOf(grant, turns) : undefined;
+      const renewal = this.renewalOf(grant, turns);
       if (renewal !== undefined) renewals.push(renewal);
       if ((taken += 1) === RENEWALS_PER_TURN) break;
     }
@@ -179,14 +176,11 @@ export class Watchdog {
     void this.renew(renewals);
   }
 
-  private renewalOf(grant: ClientGrant, turns: Set<Hold> | undefined): Renewal | undefined {
+  private renewalOf(grant: ClientGrant, turns: ReadonlySet<Hold>): Renewal | undefined {
     const wishes = grant.holds
       .filter(({ state }) => state === 'held')
-      .map((hold) => ({ hold, ...this.wishFor(hold, turns?.has(hold) !== true) }));
-    if (wishes.length === 0) {
-      this.asked.delete(grant);
-      return undefined;
-    }
+      .map((hold) => ({ hold, ...this.wishFor(hold, !turns.has(hold)) }));
+    if (wishes.length === 0) return undefined;
     const lease = wishes.reduce((longest, wish) => Math.max(longest, wish.lease), 0);
     const request = grant.lease.ask(this.context.clock.now(), this.context.store.epoch, lease);
     this.asked.set(grant, request);
