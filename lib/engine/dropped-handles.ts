@@ -20,7 +20,7 @@ export class DroppedHandles {
   constructor(watchdog: Watchdog) {
     this.registry = new FinalizationRegistry((hold) => {
       hold.handles -= 1;
-      if (hold.openHandles === 0) watchdog.abandon(hold);
+      if (hold.handles === 0) watchdog.abandon(hold);
     });
   }
 

@@ -71,10 +71,11 @@ export class Hold implements TimerEntry {
   renewals = 0;
   /** No handle can release the hold any more: it is not renewed, and ends with its lease. */
   isAbandoned = false;
-  /** How many handles that share this hold by re-entry are not released. The last release releases the hold. */
+  /**
+   * How many handles that share this hold by re-entry may still release it; the last one does. A handle that will not be
+   * released does not count.
+   */
   handles = 0;
-  /** How many of them will not be released. */
-  abandonedHandles = 0;
   /** The lease that the holder was promised. The store may have less: first after a pushed grant, or after a failover. */
   private promised: number;
   private promisedFrom: number;
@@ -155,11 +156,6 @@ export class Hold implements TimerEntry {
   exposeOwner(): string {
     this.grant.close();
     return this.owner;
-  }
-
-  /** How many handles a caller may still release. */
-  get openHandles(): number {
-    return this.handles - this.abandonedHandles;
   }
 
   /** Begins the hold anew with other terms, under the same owner: the last key of a set has been acquired. */

@@ -344,6 +344,13 @@ export class Group implements TicketListener {
     for (const waiter of hopeful ?? []) if (this.waiters.has(waiter)) this.reportContended(waiter);
   }
 
+  outdated(released: Promise<unknown>): void {
+    const next = this.openTicket();
+    void released.then(() => {
+      if (this.ticket === next) next?.ask();
+    });
+  }
+
   failed(error: LockError): void {
     this.forgetTicket();
     const reason = aboutKey(this.queue.key, error);

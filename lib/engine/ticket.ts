@@ -40,6 +40,11 @@ export interface TicketListener {
    * other client holds it either.
    */
   contended(isSplit: boolean): void;
+  /**
+   * What keeps this one try from the lock is a release of this client that the store had not executed yet. The ticket is over:
+   * the next request needs another id, because Redlock may still release the votes of this one.
+   */
+  outdated(released: Promise<unknown>): void;
   /** The store has failed for too long, or will never grant this request. The ticket is over. */
   failed(error: LockError): void;
 }
@@ -213,9 +218,8 @@ export class Ticket extends StorePoll<AcquireReply> implements Linked<Ticket> {
     this.holders = reply.holders;
     const released = this.parts.orphans.releaseHolders(this.key, reply.holders);
     if (!this.places.waits && released !== undefined) {
-      // What keeps this one try from the key is a release of this client that the store had not executed yet.
-      const again = released.then(() => (this.isOver ? reply : this.send()));
-      this.await(again, this.context.clock.now(), this.context.store.epoch);
+      this.stop();
+      this.listener.outdated(released);
       return;
     }
     const wasContended = this.isContended;

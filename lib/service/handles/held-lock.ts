@@ -126,7 +126,9 @@ export class HeldLock implements LockHandle, Linked<HeldLock> {
   }
 
   get holdCount(): number {
-    return this.isHeld ? Math.min(...this.holds.map((hold) => this.engine.grants.countOf(hold))) : 0;
+    if (!this.isHeld) return 0;
+    const counted = Math.min(...this.holds.map((hold) => this.engine.grants.countOf(hold)));
+    return this.abandoned ? counted + 1 : counted;
   }
 
   remainingTime(): number {
@@ -243,8 +245,8 @@ export class HeldLock implements LockHandle, Linked<HeldLock> {
     this.abandoned = true;
     this.unguard();
     for (const hold of this.holds) {
-      hold.abandonedHandles += 1;
-      if (hold.openHandles === 0) this.engine.watchdog.abandon(hold, `'${hold.key}' ${why}`);
+      hold.handles -= 1;
+      if (hold.handles === 0) this.engine.watchdog.abandon(hold, `'${hold.key}' ${why}`);
     }
   }
 
@@ -289,7 +291,7 @@ export class HeldLock implements LockHandle, Linked<HeldLock> {
   private releaseHold(hold: Hold, command: Command): boolean | Promise<boolean> {
     const { releases } = this.engine;
     hold.handles -= 1;
-    if (hold.openHandles > 0) {
+    if (hold.handles > 0) {
       // This handle does not react to the loss of the hold any more.
       for (const listener of this.listeners ?? []) hold.offLost(listener);
       return hold.isHeld;
@@ -309,7 +311,7 @@ export class HeldLock implements LockHandle, Linked<HeldLock> {
   /** Counts the share of this handle again, so that its release counts. */
   private reclaim(): void {
     this.abandoned = false;
-    for (const hold of this.holds) hold.abandonedHandles -= 1;
+    for (const hold of this.holds) hold.handles += 1;
   }
 
   private unguard(): void {

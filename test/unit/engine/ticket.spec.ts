@@ -36,6 +36,7 @@ function setUp({ waits = true } = {}) {
       grants.push(grant);
     },
     contended: () => void told.push('contended'),
+    outdated: () => void told.push('outdated'),
     failed: (error) => void told.push(`failed: ${error.message}`),
   };
   const ticket = new Ticket(parts, 'a', TERMS, { ...PLACES, waits }, listener);
