@@ -60,7 +60,7 @@ export const MEASURES = Object.freeze({
   roundTrip: seconds('round_trip', 'How long Redis took to answer this reading'),
   disconnects: measure('counted reading', ['lock.instance'])(
     'disconnects',
-    'How often a connection to Redis was lost since the process has started',
+    'How often a connection to Redis was lost, or could not be made, since the process has started',
   ),
   clockAhead: seconds('clock.ahead', 'By how much the clock of Redis is ahead of the clock of this process'),
   watchdogLag: seconds('watchdog.lag', 'How late the most overdue renewal of the last two minutes was'),
