@@ -90,14 +90,15 @@ export const silentServer = (peer: string, hasTls: boolean): Error =>
   new Error(`${peer} accepts connections and does not answer${hasTls ? '' : `: ${WITH_TLS}`}`);
 
 /**
- * The error of a connection that the server has closed before it answered. A full server says why, and closes the connection
- * so soon that clients mostly cannot read it. A server with TLS says nothing to a client without it.
+ * The error of a connection that the server has closed before it answered. A full server, or one in protected mode, says why,
+ * and closes the connection so soon that clients mostly cannot read it. A server with TLS says nothing to a client without it.
  */
 export function closedUnanswered(peer: string, hasTls: boolean, cause: Error | undefined): Error {
   const how = cause === undefined ? '' : ` (${cause.message})`;
   const tls = hasTls ? 'if it asks for a client certificate, write tls: { cert, key }' : WITH_TLS;
   return new Error(
-    `${peer} closed the connection before it answered${how}: ${tls}; if max number of clients reached, ${MORE_CONNECTIONS}`,
+    `${peer} closed the connection before it answered${how}: ${tls}; if it is in protected mode, give it a password; ` +
+      `if max number of clients reached, ${MORE_CONNECTIONS}`,
     { cause },
   );
 }

@@ -79,14 +79,18 @@ it('so do the nodes of a Cluster, and Sentinels', async () => {
   await refuses({ sentinels: [{ host, port }], name: 'main', sentinelTLS: {} }, withTls, 10_000);
 });
 
-it('a server that may expect TLS says so', async () => {
+it('a server that may expect TLS, or be in protected mode, says so', async () => {
   const files = new URL('../../../lab/testbed/servers/tls/', import.meta.url);
   const [key, cert] = ['key.pem', 'cert.pem'].map((name) => readFileSync(new URL(name, files)));
   const server = createServer({ key, cert }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const url = `redis://127.0.0.1:${(server.address() as AddressInfo).port}`;
   for (const connection of [url, createClient({ url })]) {
-    await refuses(connection, /closed the connection before it answered.*: if it expects TLS, write rediss:/, 500);
+    await refuses(
+      connection,
+      /closed the connection before it answered.*: if it expects TLS, write rediss:.*protected mode/,
+      500,
+    );
   }
   server.close();
 });
