@@ -42,7 +42,12 @@ function setUp() {
     await turn();
     await turn();
   };
-  return { store, clock, lines, identity, answerAll };
+  /** A hold begins that lasts for `lease` ms. */
+  const cover = (lease: number): Promise<void> => {
+    identity.cover(clock.now(), lease);
+    return turn();
+  };
+  return { store, clock, lines, identity, answerAll, cover };
 }
 
 describe('the ids of acquisitions', () => {
@@ -93,7 +98,7 @@ describe('the ids of acquisitions', () => {
 
 describe('the record of a client', () => {
   it('is written once for many holds, behind the turn of the first, and again before a hold would outlive it', async () => {
-    const { store, clock, identity, answerAll } = setUp();
+    const { store, clock, identity, answerAll, cover } = setUp();
     identity.nextId({ pattern: 'orders' });
     identity.cover(clock.now(), 30_000);
     expect(store.writes).toHaveLength(0);
@@ -104,8 +109,7 @@ describe('the record of a client', () => {
     expect(lifetime).toBeGreaterThan(2 * 30_000);
     // A hold that begins at any later moment either ends before the record, or has it written anew.
     for (let passed = 0; passed < lifetime; passed += 10_000) {
-      identity.cover(clock.now(), 30_000);
-      await turn();
+      await cover(30_000);
       if (store.writes.length > 1) break;
       expect(passed + 30_000).toBeLessThan(lifetime);
       clock.advance(10_000);
@@ -114,23 +118,20 @@ describe('the record of a client', () => {
   });
 
   it('is written again by a client that still holds locks, in case Redis has evicted it', async () => {
-    const { store, clock, identity, answerAll } = setUp();
-    identity.cover(clock.now(), 10_000);
-    await turn();
+    const { store, clock, answerAll, cover } = setUp();
+    await cover(10_000);
     await answerAll();
     // Renewals, for which the record would be long enough.
     for (let passed = 0; passed < 70_000; passed += 5_000) {
       clock.advance(5_000);
-      identity.cover(clock.now(), 10_000);
-      await turn();
+      await cover(10_000);
     }
     expect(store.writes).toHaveLength(2);
   });
 
   it('is written again at once for a longer lease and for another call site, also during a write', async () => {
-    const { store, clock, identity, answerAll } = setUp();
-    identity.cover(clock.now(), 30_000);
-    await turn();
+    const { store, clock, identity, answerAll, cover } = setUp();
+    await cover(30_000);
     identity.cover(clock.now(), 3_600_000);
     identity.nextId({ pattern: 'late' });
     expect(store.writes).toHaveLength(1);
@@ -139,36 +140,30 @@ describe('the record of a client', () => {
     expect(store.writes[1]!.lifetime).toBeGreaterThan(3_600_000);
     expect(store.writes[1]!.record.sites).toEqual([{ pattern: 'late', method: undefined }]);
     await answerAll();
-    identity.cover(clock.now(), 30_000);
-    await turn();
+    await cover(30_000);
     expect(store.writes).toHaveLength(2);
   });
 
   it('never becomes shorter than the longest lease needs', async () => {
-    const { store, clock, identity, answerAll } = setUp();
-    identity.cover(clock.now(), 3_600_000);
-    await turn();
+    const { store, clock, identity, answerAll, cover } = setUp();
+    await cover(3_600_000);
     await answerAll();
     clock.advance(60_000);
     identity.nextId({ pattern: 'another' });
-    identity.cover(clock.now(), 30_000);
-    await turn();
+    await cover(30_000);
     expect(store.writes[1]!.lifetime).toBeGreaterThan(3_600_000 - 60_000);
   });
 
   it('is written again after a failure, but not at once, and after a reconnect', async () => {
-    const { store, clock, lines, identity, answerAll } = setUp();
-    identity.cover(clock.now(), 30_000);
-    await turn();
+    const { store, clock, lines, identity, answerAll, cover } = setUp();
+    await cover(30_000);
     store.writes[0]!.reply.reject(new Error('OOM'));
     await turn();
-    identity.cover(clock.now(), 30_000);
-    await turn();
+    await cover(30_000);
     expect(store.writes).toHaveLength(1);
     expect(lines).toEqual([expect.stringContaining('OOM')]);
     clock.advance(5_000);
-    identity.cover(clock.now(), 30_000);
-    await turn();
+    await cover(30_000);
     expect(store.writes).toHaveLength(2);
     await answerAll();
     identity.restored();

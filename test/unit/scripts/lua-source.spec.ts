@@ -15,7 +15,8 @@ describe('assembleScript', () => {
   const assemble = (files: Record<string, string>): string => {
     for (const [file, text] of Object.entries(files)) {
       mkdirSync(dirname(join(directory, file)), { recursive: true });
-      writeFileSync(join(directory, file), text);
+      // Without the indentation of a text of several lines in this file.
+      writeFileSync(join(directory, file), text.replaceAll(/^ {8}/gm, ''));
     }
     return assembleScript(directory, 'main.lua');
   };
@@ -31,17 +32,15 @@ describe('assembleScript', () => {
 
   it('puts a function into the innermost block around all lines that use it, and apart from others of its file', () => {
     const script = assemble({
-      'main.lua': [
-        '--- @include "shared/a"',
-        'if one then',
-        '  two()',
-        'elseif a() then',
-        '  if three then',
-        '    return b() +',
-        '      b()',
-        '  end',
-        'end',
-      ].join('\n'),
+      'main.lua': `--- @include "shared/a"
+        if one then
+          two()
+        elseif a() then
+          if three then
+            return b() +
+              b()
+          end
+        end`,
       'shared/a.lua': 'local function a()\n  return 1\nend\nlocal function b()\n  return 2\nend\n',
     });
     expect(script.split('\n').map((line) => line.trim())).toEqual([
@@ -52,23 +51,19 @@ describe('assembleScript', () => {
 
   it('puts nothing into a loop, and no variable into a function', () => {
     const script = assemble({
-      'main.lua': [
-        '--- @include "shared/a"',
-        'local function f()',
-        '  for i = 1, 2 do',
-        '    one(g(), now)',
-        '  end',
-        'end',
-        'return f()',
-      ].join('\n'),
+      'main.lua': `--- @include "shared/a"
+        local function f()
+          for i = 1, 2 do
+            one(g(), now)
+          end
+        end
+        return f()`,
       'shared/a.lua': "local now = redis.call('TIME')\nlocal function g()\n  return 1\nend\n",
     });
-    expect(script).toBe(
-      [
-        ...["local now = redis.call('TIME')", 'local function f()', 'local function g()', 'return 1', 'end'],
-        ...['for i = 1, 2 do', 'one(g(), now)', 'end', 'end', 'return f()'],
-      ].join('\n'),
-    );
+    expect(script.split('\n')).toEqual([
+      ...["local now = redis.call('TIME')", 'local function f()', 'local function g()', 'return 1', 'end'],
+      ...['for i = 1, 2 do', 'one(g(), now)', 'end', 'end', 'return f()'],
+    ]);
   });
 
   it('writes constants and keys in place of their names', () => {
@@ -79,29 +74,18 @@ describe('assembleScript', () => {
     expect(script).toBe("return redis.call('GET', KEYS[1], 7, 'MOST', x.MOST)");
   });
 
-  it('names the file that includes a missing part', () => {
-    expect(() => assemble({ 'main.lua': '--- @include "shared/a"' })).toThrow(
-      'lua/main.lua includes "shared/a.lua", but there is no lua/shared/a.lua',
-    );
-  });
+  const onItsOwn = 'lua/main.lua:2: write --- @include "shared/name" on a line of its own, at the head';
 
-  it('refuses cyclic includes', () => {
-    const files = { 'main.lua': '--- @include "a"', 'a.lua': '--- @include "b"', 'b.lua': '--- @include "a"' };
-    expect(() => assemble(files)).toThrow('main.lua includes a.lua includes b.lua includes a.lua: a circle');
-  });
-
-  it.each(['-- @include "shared/a"', '--- @include shared/a', '--- @include "shared/a" -- why'])(
-    'refuses %s',
-    (line) => {
-      expect(() => assemble({ 'main.lua': `-- what it does\n${line}` })).toThrow('lua/main.lua:2: write --- @include');
-    },
-  );
-
-  it('refuses an include behind code', () => {
-    const files = { 'main.lua': 'local a\n--- @include "shared/a"', 'shared/a.lua': 'local b = 1' };
-    expect(() => assemble(files)).toThrow(
-      'lua/main.lua:2: write --- @include "shared/name" on a line of its own, at the head',
-    );
+  it.each([
+    ['--- @include "shared/c"', 'lua/main.lua includes "shared/c.lua", but there is no lua/shared/c.lua'],
+    ['--- @include "a"', 'main.lua includes a.lua includes b.lua includes a.lua: a circle'],
+    ['-- what it does\n-- @include "shared/a"', onItsOwn],
+    ['-- what it does\n--- @include shared/a', onItsOwn],
+    ['-- what it does\n--- @include "shared/a" -- why', onItsOwn],
+    ['local a\n--- @include "shared/a"', onItsOwn],
+  ])('refuses %j', (main, why) => {
+    const parts = { 'shared/a.lua': 'local b = 1', 'a.lua': '--- @include "b"', 'b.lua': '--- @include "a"' };
+    expect(() => assemble({ 'main.lua': main, ...parts })).toThrow(why);
   });
 });
 

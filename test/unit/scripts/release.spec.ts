@@ -21,12 +21,9 @@ describe('the links of a packed page', () => {
     ['[![CI](ci.svg)](docs/ci.md)', `[![CI](${address}/raw/v1.2.3/ci.svg)](${address}/blob/v1.2.3/docs/ci.md)`],
     ['<img src="docs/a.png" alt="">', `<img src="${address}/raw/v1.2.3/docs/a.png" alt="">`],
     ['[guide]: docs/guide.md', `[guide]: ${address}/blob/v1.2.3/docs/guide.md`],
-  ])('lead to the repository: %s', (relative, expected) => {
-    expect(absolute(relative)).toBe(expected);
-  });
-
-  it('resolve relative to the page', () => {
-    expect(absolute('[README](../README.md)', 'docs/a.md')).toBe(`[README](${address}/blob/v1.2.3/README.md)`);
+    ['[README](../README.md)', `[README](${address}/blob/v1.2.3/README.md)`, 'docs/a.md'],
+  ])('lead to the repository, from their page: %s', (relative, expected, page = 'README.md') => {
+    expect(absolute(relative, page)).toBe(expected);
   });
 
   it.each([
@@ -90,18 +87,18 @@ const CHANGELOG = `# Changelog
 `;
 
 describe('the changelog', () => {
-  it('names the next version until its release', () => {
+  it('names the next version until its release, when only that one gets a date', () => {
     expect(unreleasedVersion(CHANGELOG)).toBe('0.2.0');
-    expect(unreleasedVersion(withDate(CHANGELOG, '2026-12-24'))).toBeUndefined();
+    const released = withDate(CHANGELOG, '2026-12-24');
+    expect(released).toBe(CHANGELOG.replace('unreleased', '2026-12-24'));
+    expect(unreleasedVersion(released)).toBeUndefined();
   });
 
-  it('has the notes of a version', () => {
-    expect(notesOf(CHANGELOG, '0.2.0')).toBe('### Added\n\n- A thing.');
-    expect(notesOf(CHANGELOG, '0.1.0')).toBe('- The first.');
-    expect(notesOf(CHANGELOG, '0.3.0')).toBe('');
-  });
-
-  it('gets a date at the next version only', () => {
-    expect(withDate(CHANGELOG, '2026-12-24')).toBe(CHANGELOG.replace('unreleased', '2026-12-24'));
+  it.each([
+    ['0.2.0', '### Added\n\n- A thing.'],
+    ['0.1.0', '- The first.'],
+    ['0.3.0', ''],
+  ])('has the notes of version %s', (version, notes) => {
+    expect(notesOf(CHANGELOG, version)).toBe(notes);
   });
 });
