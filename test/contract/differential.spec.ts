@@ -11,8 +11,7 @@ import {
 import { MemoryBackend } from '../../lib/store/memory/memory-backend.js';
 import { MemoryStore } from '../../lib/store/memory/memory-store.js';
 import { RedisStore } from '../../lib/store/redis/redis-store.js';
-import { eventuallyPasses } from '../../lab/testbed/wait/eventually.mjs';
-import { startRedis, type RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
+import { eventuallyPasses, startRedis, type RedisServer } from '../../lab/testbed/locks/locks.js';
 
 const CLIENTS = 3;
 const KEYS = ['a', 'b'];

@@ -8,8 +8,7 @@ import { schedules } from '../../lab/simulation/schedule/generate.js';
 import { isInCluster } from '../../lab/simulation/schedule/schedule.js';
 import { simulate } from '../../lab/simulation/simulate.js';
 import { KEY_PREFIX } from '../../lab/simulation/world/call.js';
-import { startRedis, type RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
-import { eventually } from '../../lab/testbed/wait/eventually.mjs';
+import { startRedis, type RedisServer, eventually } from '../../lab/testbed/locks/locks.js';
 
 /**
  * The simulated Redis beside a real one (`LOCKS_TEST_REDIS`): random commands, and the scripts that simulated runs call. `SEED`

@@ -2,10 +2,7 @@ import { createHash } from 'node:crypto';
 import { SCRIPTS, type LuaScript } from '../../lib/store/redis/scripts.generated.js';
 import { ClusterBench } from '../../lab/testbed/locks/cluster-bench.js';
 import { ClusterProxies } from '../../lab/testbed/proxies/cluster-proxies.js';
-import { expectHandoff } from '../../lab/testbed/locks/locks.js';
-
-/** With leases of 30 s waiters ask by themselves after 3 s at the earliest: anything sooner came by other means. */
-const SOON = 2_500;
+import { expectHandoff, SOON } from '../../lab/testbed/locks/locks.js';
 
 /**
  * A server without sharded pub/sub, in two halves: the commands are unknown to these servers, and the scripts, which go by
@@ -39,15 +36,10 @@ describe('a Cluster without sharded pub/sub, as before Redis 7', () => {
   it('a handoff goes over the bus and takes one round trip more', async () => {
     const [one, ...others] = await bench.serviceList(3);
     const lock = await one.acquire('a');
-    const served: number[] = [];
-    const waiting: Array<Promise<void>> = [];
-    for (const [i, service] of others.entries()) {
-      waiting.push(service.run('a', () => void served.push(i)));
-      await bench.untilWaiting('a', i + 1);
-    }
+    const { served, all } = await bench.queueUp('a', others);
     const since = performance.now();
     expect(await lock.release()).toBe(true);
-    await Promise.all(waiting);
+    await all;
     expect(performance.now() - since).toBeLessThan(SOON);
     expect(served).toEqual([0, 1]);
   });

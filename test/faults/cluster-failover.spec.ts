@@ -1,12 +1,10 @@
 import { ClusterBench } from '../../lab/testbed/locks/cluster-bench.js';
-import { expectHandoff, eventually, lockError } from '../../lab/testbed/locks/locks.js';
+import { expectHandoff, eventually, lockError, SOON } from '../../lab/testbed/locks/locks.js';
 
 /** A replica takes over about a second after its master counts as failed. */
 const NODE_TIMEOUT = 1_000;
 const bench = new ClusterBench({ replicas: 1, nodeTimeout: NODE_TIMEOUT }, { leavesNothing: true });
 const OPTIONS = { renewedLease: '20s', commandTimeout: '2s' } as const;
-/** With leases of 20 s waiters ask by themselves after 3 s at the earliest: anything sooner came by other means. */
-const SOON = 2_500;
 
 /** How many channels of a key have listeners at its master. */
 async function channelsOf(key: string): Promise<number> {

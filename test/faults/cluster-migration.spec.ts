@@ -2,12 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { ClusterProxies } from '../../lab/testbed/proxies/cluster-proxies.js';
 import { ClusterBench } from '../../lab/testbed/locks/cluster-bench.js';
 import { startLockWorker } from '../../lab/testbed/workers/lock-process.js';
-import { eventually, throughout } from '../../lab/testbed/wait/eventually.mjs';
+import { SOON, eventually, throughout } from '../../lab/testbed/locks/locks.js';
 
 const bench = new ClusterBench();
 const OPTIONS = { renewedLease: 1_500 };
-/** With leases of 30 s waiters ask by themselves after 3 s at the earliest: anything sooner came by other means. */
-const SOON = 2_500;
 
 describe('a slot that moves to another master', () => {
   it('takes the hold along, which is renewed and released there', async () => {
@@ -100,12 +98,7 @@ describe('a slot that moves to another master', () => {
   it('keeps its waiters, which receive their grants from its new master', async () => {
     const [one, ...others] = await bench.serviceList(3);
     const lock = await one.acquire('c');
-    const served: number[] = [];
-    const waiting: Array<Promise<unknown>> = [];
-    for (const [i, service] of others.entries()) {
-      waiting.push(service.run('c', () => void served.push(i)));
-      await bench.untilWaiting('c', i + 1);
-    }
+    const { served, all } = await bench.queueUp('c', others);
     for (let times = 0; times < 2; times++) await bench.cluster.migrate('c');
     // Their subscriptions have moved as well.
     const master = await bench.cluster.masterOf('c');
@@ -114,7 +107,7 @@ describe('a slot that moves to another master', () => {
     await eventually(async () => (await heard()) >= 2, { within: SOON });
     const since = performance.now();
     expect(await lock.release()).toBe(true);
-    await Promise.all(waiting);
+    await all;
     expect(performance.now() - since).toBeLessThan(SOON);
     expect(served).toEqual([0, 1]);
     await bench.untilNothingIsLeft();

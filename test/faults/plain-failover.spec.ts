@@ -1,8 +1,6 @@
 import { ReplicaBench, untilFollowing } from '../../lab/testbed/locks/replica-bench.js';
-import { expectHandoff, timed, eventually, eventuallyPasses } from '../../lab/testbed/locks/locks.js';
+import { expectHandoff, timed, eventually, eventuallyPasses, SOON } from '../../lab/testbed/locks/locks.js';
 
-/** With leases of 30 s waiters ask by themselves after 3 s at the earliest: anything sooner came by other means. */
-const SOON = 2_500;
 /** Longer than a `FAILOVER` takes: the master holds back all writes until the replica's next ack, once a second. */
 const LEASE = 5_000;
 

@@ -1,7 +1,6 @@
 import type { LockService } from '../../lib/service/lock.service.js';
 import { RedlockBench } from '../integration/redlock/support.js';
-import { eventually } from '../../lab/testbed/wait/eventually.mjs';
-import { RespProxy } from '../../lab/testbed/proxies/resp-proxy.mjs';
+import { eventually, RespProxy } from '../../lab/testbed/locks/locks.js';
 
 const bench = new RedlockBench(3);
 

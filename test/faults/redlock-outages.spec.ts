@@ -31,23 +31,15 @@ it('errors name the key while the masters are down', async () => {
   const service = await bench.service({ commandTimeout: 500 });
   const [one, other] = [await service.acquire('one'), await service.acquire('other')];
   await Promise.all(bench.masters.map((master) => master.kill()));
-  try {
-    const calls = {
-      one: [one.verify(), one.extend(20_000), one.release()],
-      other: [other.handOver()],
-      free: [
-        service.acquire('free'),
-        service.tryAcquire('free'),
-        service.inspect('free'),
-        service.forceRelease('free'),
-      ],
-    };
-    for (const [key, failing] of Object.entries(calls)) {
-      const rejected = { status: 'rejected', reason: expect.objectContaining({ code: 'LOCK_STORE', key }) };
-      expect(await Promise.allSettled<unknown>(failing)).toEqual(failing.map(() => rejected));
-    }
-  } finally {
-    await Promise.all(bench.masters.map((master) => master.start()));
+  const calls = {
+    one: [one.verify(), one.extend(20_000), one.release()],
+    other: [other.handOver()],
+    free: [service.acquire('free'), service.tryAcquire('free'), service.inspect('free'), service.forceRelease('free')],
+  };
+  const ends = Object.entries(calls).map(([key, failing]) => ({ key, ended: Promise.allSettled<unknown>(failing) }));
+  for (const { key, ended } of ends) {
+    const rejected = { status: 'rejected', reason: expect.objectContaining({ code: 'LOCK_STORE', key }) };
+    for (const end of await ended) expect(end).toEqual(rejected);
   }
 });
 

@@ -42,22 +42,16 @@ describe('a hold whose masters restart empty, one after the other', () => {
   it('continues while clients wait, which are then served in order', async () => {
     const services = await bench.serviceList(4, options);
     const lock = await services[0].acquire('a');
-    const order: number[] = [];
-    const waiting: Array<Promise<unknown>> = [];
-    for (const [i, service] of services.slice(1).entries()) {
-      waiting.push(service.run('a', () => order.push(i), { waitTimeout: '60s' }));
-      await bench.untilWaiting('a', i + 1);
-      // No master remembers the order of the requests: it takes ages that differ by more than the time of a request.
-      await sleep(300);
-    }
+    // No master remembers the order of the requests: it takes ages that differ by more than the time of a request.
+    const { served, all } = await bench.queueUp('a', services.slice(1), { waitTimeout: '60s' }, () => sleep(300));
     for (const master of bench.masters) {
       await master.restart({ empty: true });
       await hasVoteAgain(master, lock);
     }
     await bench.untilWaiting('a', 3);
     expect(await lock.release()).toBe(true);
-    await Promise.all(waiting);
-    expect(order).toEqual([0, 1, 2]);
+    await all;
+    expect(served).toEqual([0, 1, 2]);
   });
 });
 

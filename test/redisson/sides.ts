@@ -1,9 +1,7 @@
 import type { AcquireOptions, LockService, RedisLockModuleOptions } from 'nestjs-redis-locks';
 import { redisson } from 'nestjs-redis-locks/redisson';
 import { LockServices } from '../../lab/testbed/locks/lock-services.js';
-import { RespProxy } from '../../lab/testbed/proxies/resp-proxy.mjs';
-import { startRedis, type RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
-import { eventually } from '../../lab/testbed/wait/eventually.mjs';
+import { RespProxy, startRedis, type RedisServer, eventually } from '../../lab/testbed/locks/locks.js';
 import { RedissonProcess } from '../../lab/testbed/workers/redisson-process.mjs';
 
 export const VERSIONS = ['3.52.0', '4.7.0'];

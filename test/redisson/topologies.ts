@@ -1,8 +1,7 @@
 import type { RedisLockModuleOptions } from 'nestjs-redis-locks';
 import { startRedisCluster } from '../../lab/testbed/servers/redis-cluster.mjs';
 import { startRedisSentinels } from '../../lab/testbed/servers/redis-sentinels.mjs';
-import type { RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
-import { eventually } from '../../lab/testbed/wait/eventually.mjs';
+import { type RedisServer, eventually } from '../../lab/testbed/locks/locks.js';
 import type { RedissonServers } from '../../lab/testbed/workers/redisson-process.mjs';
 
 /** A busy machine must not take a living master for dead. */

@@ -142,6 +142,23 @@ export abstract class Bench {
     return { lock, waiting };
   }
 
+  /** Lets services wait for a key, one after the other. `served` has their places in the order in which they got it. */
+  async queueUp(
+    key: string,
+    services: readonly LockService[],
+    options?: AcquireOptions,
+    apart?: () => Promise<unknown>,
+  ) {
+    const served: number[] = [];
+    const calls: Array<Promise<unknown>> = [];
+    for (const [i, service] of services.entries()) {
+      calls.push(service.run(key, () => void served.push(i), options));
+      await this.untilWaiting(key, i + 1);
+      await apart?.();
+    }
+    return { served, all: Promise.all(calls) };
+  }
+
   /** Recorded events of one type so far. */
   told<T extends LockEvent['type']>(type: T): Array<Extract<LockEvent, { type: T }>> {
     return this.events.filter((event): event is Extract<LockEvent, { type: T }> => event.type === type);

@@ -24,6 +24,12 @@ export { now, RespProxy, startRedis, type RedisServer };
  */
 export const AT_ONCE = 1_500;
 
+/** ms. With leases of 20 s and more waiters ask by themselves after 3 s at the earliest: anything sooner came by other means. */
+export const SOON = 2_500;
+
+/** A logger that writes nothing. */
+export const SILENT = { debug() {}, log() {}, warn() {}, error() {} };
+
 /** A Redis for the tests of a file. */
 export class LockBench extends Bench {
   redis!: RedisServer;

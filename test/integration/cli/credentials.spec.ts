@@ -69,17 +69,13 @@ describe('the command line program prints no credential', () => {
   });
 
   it('doctor, with a login that lacks permissions', async () => {
-    const redis = await startRedis();
-    try {
-      await redis.admin.acl('SETUSER', 'ann', 'reset', 'on', `>${PASSWORD}`, '~lock:*', '&*', '+@connection', '+info');
-      for (const json of [[], ['--json']]) {
-        const result = await program(redis.url.replace('//', `//ann:${ENCODED}@`), ['doctor', ...json, '-t', '1s']);
-        expect(result.code).toBe(3);
-        expect(result.stdout).toContain('permission');
-        expectNoPassword(printed(result));
-      }
-    } finally {
-      await redis.stop();
+    await using redis = await startRedis();
+    await redis.admin.acl('SETUSER', 'ann', 'reset', 'on', `>${PASSWORD}`, '~lock:*', '&*', '+@connection', '+info');
+    for (const json of [[], ['--json']]) {
+      const result = await program(redis.url.replace('//', `//ann:${ENCODED}@`), ['doctor', ...json, '-t', '1s']);
+      expect(result.code).toBe(3);
+      expect(result.stdout).toContain('permission');
+      expectNoPassword(printed(result));
     }
   });
 });

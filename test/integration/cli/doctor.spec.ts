@@ -1,9 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { createLockClient } from 'nestjs-redis-locks/client';
 import { cli } from './cli.js';
-import { startRedis, type RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';
+import { startRedis, type RedisServer, eventually } from '../../../lab/testbed/locks/locks.js';
 import { SkewedMaster } from '../../../lab/testbed/clocks/skewed-master.mjs';
-import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 import { checksOfServer, readReport } from './support.js';
 import { LockServices } from '../../../lab/testbed/locks/lock-services.js';
 
@@ -239,44 +238,32 @@ describe('doctor', () => {
     ['TIME', 'time', /locks fail/],
     ['EVALSHA', 'evalsha', /locks fail/],
   ])('fails on a server without %s, and names it', async (renamed, command, effect) => {
-    const server = await startRedis({ args: ['--rename-command', renamed, ''] });
-    try {
-      const { code, about } = await examined(server.url);
-      expect(code).toBe(3);
-      const [missing] = about('commands');
-      expect(missing).toMatchObject({ status: 'problem', found: expect.stringMatching(effect) });
-      expect(missing!.found).toMatch(
-        new RegExp(`lacks 1 of the commands that locks need: ${command.replace('|', '\\|')}\\.`),
-      );
-    } finally {
-      await server.stop();
-    }
+    await using server = await startRedis({ args: ['--rename-command', renamed, ''] });
+    const { code, about } = await examined(server.url);
+    expect(code).toBe(3);
+    const [missing] = about('commands');
+    expect(missing).toMatchObject({ status: 'problem', found: expect.stringMatching(effect) });
+    expect(missing!.found).toMatch(
+      new RegExp(`lacks 1 of the commands that locks need: ${command.replace('|', '\\|')}\\.`),
+    );
   });
 
   it.each([
     ['PUBSUB', 'problem', 'contended locks'],
     ['WAIT', 'warning', 'replicas'],
   ])('says which features work on a server without %s', async (renamed, status, feature) => {
-    const server = await startRedis({ args: ['--rename-command', renamed, ''] });
-    try {
-      const { about } = await examined(server.url);
-      expect(about('features')).toMatchObject([
-        { status, found: expect.stringContaining(`work as they should: ${feature} (`) },
-      ]);
-    } finally {
-      await server.stop();
-    }
+    await using server = await startRedis({ args: ['--rename-command', renamed, ''] });
+    const { about } = await examined(server.url);
+    expect(about('features')).toMatchObject([
+      { status, found: expect.stringContaining(`work as they should: ${feature} (`) },
+    ]);
   });
 
   it('fails on a server without SUBSCRIBE', async () => {
-    const server = await startRedis({ args: ['--rename-command', 'SUBSCRIBE', ''] });
-    try {
-      const { code, about } = await examined(server.url, '-t', '1s');
-      expect(code).toBe(3);
-      expect(about('pub/sub')).toMatchObject([{ status: 'problem', found: expect.stringMatching(/unknown command/) }]);
-    } finally {
-      await server.stop();
-    }
+    await using server = await startRedis({ args: ['--rename-command', 'SUBSCRIBE', ''] });
+    const { code, about } = await examined(server.url, '-t', '1s');
+    expect(code).toBe(3);
+    expect(about('pub/sub')).toMatchObject([{ status: 'problem', found: expect.stringMatching(/unknown command/) }]);
   });
 
   it('names each missing permission as an ACL rule', async () => {

@@ -3,8 +3,7 @@ import { isLockStoreError, LockError as RootLockError, LockService, RedisLockMod
 import { createLockClient, LockError, type LockClientParts } from 'nestjs-redis-locks/client';
 import { createMemoryStore, type LockStore } from 'nestjs-redis-locks/store';
 import { findFreePort } from '../../../lab/testbed/servers/ports.mjs';
-import { startRedis } from '../../../lab/testbed/servers/redis-server.mjs';
-import { throughout } from '../../../lab/testbed/wait/eventually.mjs';
+import { startRedis, throughout } from '../../../lab/testbed/locks/locks.js';
 
 let redis: Awaited<ReturnType<typeof startRedis>>;
 beforeAll(async () => {

@@ -4,14 +4,12 @@ import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 import { RespProxy } from '../../../lab/testbed/proxies/resp-proxy.mjs';
 import type { RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';
 import { SentinelBench } from '../../../lab/testbed/locks/sentinel-bench.js';
-import { expectHandoff, redisKey, useOf } from '../../../lab/testbed/locks/locks.js';
+import { expectHandoff, redisKey, useOf, SOON } from '../../../lab/testbed/locks/locks.js';
 import { lockError } from '../../../lab/testbed/locks/lock-error.js';
 
 type Options = Partial<Parameters<typeof createSentinel>[0]>;
 type Sentinel = ReturnType<typeof createSentinel>;
 
-/** With leases of 30 s waiters ask by themselves after 3 s at the earliest: anything sooner came by other means. */
-const SOON = 2_500;
 /** How long an outage may take: Sentinels may have to try a second time. */
 const OUTAGE = { commandTimeout: '15s', renewedLease: 3_000 } as const;
 

@@ -5,11 +5,10 @@ import { createServer } from 'node:tls';
 import { createClient, createCluster } from 'redis';
 import { createLockClient, type LockClient, type LockClientOptions } from 'nestjs-redis-locks/client';
 import { ClusterBench } from '../../../lab/testbed/locks/cluster-bench.js';
-import { LockBench, startRedis, eventually } from '../../../lab/testbed/locks/locks.js';
+import { LockBench, startRedis, eventually, SILENT } from '../../../lab/testbed/locks/locks.js';
 
 const bench = new LockBench();
 const cluster = new ClusterBench();
-const silent = { debug() {}, log() {}, warn() {}, error() {} };
 const clients: LockClient[] = [];
 afterEach(async () => {
   await Promise.all(clients.splice(0).map((client) => client.close()));
@@ -18,7 +17,7 @@ afterEach(async () => {
 async function start(connection: LockClientOptions['connection'], commandTimeout = 5_000): Promise<LockClient> {
   const client = await createLockClient(
     { connection: connection!, commandTimeout, shutdownTimeout: 0 },
-    { logger: silent },
+    { logger: SILENT },
   );
   clients.push(client);
   return client;

@@ -3,15 +3,14 @@ import { RedisStore } from '../../../lib/store/redis/redis-store.js';
 import { StagedStore } from '../../../lib/testing/contract/stage.js';
 import { ClusterBench } from '../../../lab/testbed/locks/cluster-bench.js';
 import { COMMANDS, IN_CLUSTER } from '../../../lab/testbed/servers/least-privilege.js';
-import { expectHandoff, eventually } from '../../../lab/testbed/locks/locks.js';
+import { expectHandoff, eventually, SILENT } from '../../../lab/testbed/locks/locks.js';
 
 const bench = new ClusterBench();
-const quiet = { debug() {}, log() {}, warn() {}, error() {} };
 let store: RedisStore;
 
 beforeAll(async () => {
   const connection = { cluster: bench.cluster.addresses };
-  store = new RedisStore({ connection, keyPrefix: 'lock', commandTimeout: 3_000 }, quiet);
+  store = new RedisStore({ connection, keyPrefix: 'lock', commandTimeout: 3_000 }, SILENT);
   await store.start();
 });
 afterAll(() => store.close());

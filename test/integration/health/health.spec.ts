@@ -62,14 +62,11 @@ describe('health, with Terminus', () => {
   it('is down while Redis does not answer, within its timeout, and up again', async () => {
     const { look } = await application({}, { timeout: '100ms' });
     await bench.redis.pause();
-    try {
-      expect(await look()).toMatchObject({
-        ...{ code: 503, status: 'down', connection: 'down', subscription: 'up' },
-        message: 'Redis did not answer within 100 ms',
-      });
-    } finally {
-      await bench.redis.resume();
-    }
+    expect(await look()).toMatchObject({
+      ...{ code: 503, status: 'down', connection: 'down', subscription: 'up' },
+      message: 'Redis did not answer within 100 ms',
+    });
+    await bench.redis.resume();
     await eventually(async () => (await look()).code === 200);
   });
 
@@ -110,20 +107,17 @@ describe('health, with Terminus', () => {
     const { app, look } = await application({ renewedLease: 2_000 }, { maxWatchdogLag: 100, timeout: 50 });
     const lock = await app.get(LockService).acquire('a');
     await bench.redis.pause();
-    try {
-      const late = await eventually(async () => {
-        const found = await look();
-        return found.watchdog === 'down' && found;
-      });
-      expect(late).toMatchObject({
-        code: 503,
-        connection: 'down',
-        message: expect.stringMatching(/renewals are \d+ ms late/),
-      });
-      expect(lock.isHeld).toBe(true);
-    } finally {
-      await bench.redis.resume();
-    }
+    const late = await eventually(async () => {
+      const found = await look();
+      return found.watchdog === 'down' && found;
+    });
+    expect(late).toMatchObject({
+      code: 503,
+      connection: 'down',
+      message: expect.stringMatching(/renewals are \d+ ms late/),
+    });
+    expect(lock.isHeld).toBe(true);
+    await bench.redis.resume();
     await eventually(async () => (await look()).watchdog === 'up');
   });
 

@@ -96,11 +96,8 @@ describe('list()', () => {
   it('fails from the loop, and at once for a mistake', async () => {
     const service = await bench.service({ commandTimeout: 300 });
     await bench.redis.pause();
-    try {
-      await expect(listed(service)).rejects.toMatchObject({ code: 'LOCK_STORE' });
-    } finally {
-      await bench.redis.resume();
-    }
+    await expect(listed(service)).rejects.toMatchObject({ code: 'LOCK_STORE' });
+    await bench.redis.resume();
     expect(() => service.list({ match: '' })).toThrow(
       'match is an empty string; write a key, in which * stands for any text',
     );

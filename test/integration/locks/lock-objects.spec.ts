@@ -214,6 +214,12 @@ const notRenewed = (): string[] => bench.warnings.filter((text) => text.includes
 const untilFree = (service: LockService): Promise<void> =>
   eventuallyPasses(async () => expect(await service.inspect('a')).toBeNull(), { within: 3 * LEASE });
 
+/** A Lock object whose lease is renewed often. */
+async function leased() {
+  const service = await bench.service({ renewedLease: LEASE });
+  return { service, lock: service.getLock('a') };
+}
+
 /** Continues after the lease would have ended without renewals. */
 const beyondLease = (): Promise<unknown> => sleep(1.5 * LEASE);
 
@@ -277,8 +283,7 @@ describe('a shared Lock object outside of any context', () => {
     ['tryLock() with a wait', (lock) => careless(lock, () => lock.tryLock('50ms'))],
     ['tryLock() and the guard', (lock) => guarded(lock, async () => {})],
   ])('does not let %s of a second caller end the lock of the first, or keep it beyond a lease', async (_, second) => {
-    const service = await bench.service({ renewedLease: LEASE });
-    const lock = service.getLock('a');
+    const { service, lock } = await leased();
     const handle = await lock.lock();
     expect((await timed(() => second(lock))).error).toBeDefined();
     await handle.verify();
@@ -290,8 +295,7 @@ describe('a shared Lock object outside of any context', () => {
   });
 
   it('renews the lock of the first caller until a call unlocks it', async () => {
-    const service = await bench.service({ renewedLease: LEASE });
-    const lock = service.getLock('a');
+    const { lock } = await leased();
     const handle = await lock.lock();
     await expect(lock.tryLock()).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
     await beyondLease();
@@ -331,8 +335,7 @@ describe('a shared Lock object outside of any context', () => {
   });
 
   it('does not renew a lock from outside that is unlocked within a scope', async () => {
-    const service = await bench.service({ renewedLease: LEASE });
-    const lock = service.getLock('a');
+    const { service, lock } = await leased();
     await lock.lock();
     await expect(service.run('b', () => lock.unlock())).rejects.toThrow(/unlock in the context that locked/);
     expect(notRenewed()).toHaveLength(1);
@@ -340,8 +343,7 @@ describe('a shared Lock object outside of any context', () => {
   });
 
   it('keeps renewing if a call within a scope acquired nothing and unlocks', async () => {
-    const service = await bench.service({ renewedLease: LEASE });
-    const lock = service.getLock('a');
+    const { service, lock } = await leased();
     const handle = await lock.lock();
     for (const second of [
       () => careless(lock, () => lock.tryLock()),
@@ -390,7 +392,7 @@ describe('a shared Lock object outside of any context', () => {
       },
     ],
   ])('does not let a call whose lock %s end the lock of the next one', async (_how, end) => {
-    const lock = (await bench.service({ renewedLease: LEASE })).getLock('a');
+    const { lock } = await leased();
     await end(lock);
     const next = await lock.lock({ expire: '1m' });
     expect(lock.isHeldByCurrentContext()).toBe(false);
@@ -400,8 +402,7 @@ describe('a shared Lock object outside of any context', () => {
   });
 
   it('expects the unlock() of a lost lock for a lease only, so that lone calls with a guard go on', async () => {
-    const service = await bench.service({ renewedLease: LEASE });
-    const lock = service.getLock('a');
+    const { service, lock } = await leased();
     const lost = await lock.lock({ expire: 300 });
     await eventually(() => !lost.isHeld);
     expect(lock.isHeldByCurrentContext()).toBe(false);
@@ -498,8 +499,7 @@ describe('a shared Lock object in scopes', () => {
   });
 
   it('does not renew a lock that was not unlocked before the end of its scope, with one warning', async () => {
-    const service = await bench.service({ renewedLease: LEASE });
-    const lock = service.getLock('a');
+    const { service, lock } = await leased();
     const handle = await service.run('scope', () => lock.lock());
     expect(handle.isHeld).toBe(true);
     expect(notRenewed()).toEqual([
@@ -510,8 +510,7 @@ describe('a shared Lock object in scopes', () => {
   });
 
   it('does not renew a lock that is unlocked within an inner scope', async () => {
-    const service = await bench.service({ renewedLease: LEASE });
-    const lock = service.getLock('a');
+    const { service, lock } = await leased();
     await service.run('outer', async () => {
       const handle = await lock.lock();
       await expect(service.run('inner', () => lock.unlock())).rejects.toThrow(/unlock in the context that locked/);
@@ -521,8 +520,7 @@ describe('a shared Lock object in scopes', () => {
   });
 
   it('does not renew a lock that is acquired after its scope has ended', async () => {
-    const service = await bench.service({ renewedLease: LEASE });
-    const lock = service.getLock('a');
+    const { service, lock } = await leased();
     const ended = deferred();
     const work = await service.run('scope', () => ({ handle: ended.then(() => lock.lock()) }));
     ended.resolve();

@@ -1,13 +1,18 @@
 import { AsyncResource } from 'node:async_hooks';
 import { of } from 'rxjs';
+import type { LockService } from 'nestjs-redis-locks';
 import { currentLock, findCurrentLock } from 'nestjs-redis-locks/client';
 import { LockBench, deferred, lockError } from '../../../lab/testbed/locks/locks.js';
 
 const bench = new LockBench();
 
+let service: LockService;
+beforeEach(async () => {
+  service = await bench.service();
+});
+
 describe('the scope of a lock', () => {
   it('lets siblings re-enter the lock of their scope together, unless they have their own key', async () => {
-    const service = await bench.service();
     await service.run('a', async () => {
       const both = deferred();
       let inside = 0;
@@ -43,7 +48,6 @@ describe('the scope of a lock', () => {
   });
 
   it('is not opened by acquire or lock()', async () => {
-    const service = await bench.service();
     await service.acquire('a');
     expect(await service.tryAcquire('a')).toBeNull();
     await service.getLock('b').lock();
@@ -56,7 +60,6 @@ describe('the scope of a lock', () => {
   });
 
   it('is not shared by two calls that start in one tick', async () => {
-    const service = await bench.service();
     let [inside, most] = [0, 0];
     const visit = () =>
       service.run('a', async () => {
@@ -69,7 +72,7 @@ describe('the scope of a lock', () => {
   });
 
   it('ends for children that outlive it', async () => {
-    const [service, other] = await bench.pair();
+    const other = await bench.service();
     const go = deferred();
     let child!: Promise<unknown>;
     await service.run('a', () => {
@@ -85,7 +88,7 @@ describe('the scope of a lock', () => {
   });
 
   it('ends for children when the lock is lost', async () => {
-    const [service, other] = await bench.pair();
+    const other = await bench.service();
     await service.run(
       'a',
       async (lock) => {
@@ -101,7 +104,6 @@ describe('the scope of a lock', () => {
   });
 
   it('is ignored with `reentrant: false`', async () => {
-    const service = await bench.service();
     await service.run('a', async () => {
       expect(await service.tryAcquire('a', { reentrant: false })).toBeNull();
       await expect(service.acquire('a', { reentrant: false, waitTimeout: 100 })).rejects.toEqual(
@@ -112,7 +114,7 @@ describe('the scope of a lock', () => {
   });
 
   it('belongs to one service: two services do not share it', async () => {
-    const [one, other] = await bench.pair();
+    const [one, other] = [service, await bench.service()];
     await one.run('a', async () => {
       expect(await other.tryAcquire('a')).toBeNull();
       expect(other.getLock('a').isHeldByCurrentContext()).toBe(false);
@@ -120,7 +122,6 @@ describe('the scope of a lock', () => {
   });
 
   it('of an owner admits that owner, and no other', async () => {
-    const service = await bench.service();
     await service.run(
       'a',
       async () => {
@@ -133,7 +134,6 @@ describe('the scope of a lock', () => {
   });
 
   it('can be nested in that of another key', async () => {
-    const service = await bench.service();
     await service.run('a', () =>
       service.run('b', async (inner) => {
         expect(findCurrentLock()?.fencingToken).toBe(inner.fencingToken);
@@ -146,7 +146,6 @@ describe('the scope of a lock', () => {
   });
 
   it('covers a query that starts when it is awaited', async () => {
-    const service = await bench.service();
     let held: boolean | undefined;
     /** As the queries of Prisma, Knex and Mongoose. */
     const query = {
@@ -175,7 +174,6 @@ describe('a task that does its work after it has returned', () => {
     ['a generator function', function* () {}, /^run takes a function .*; this is a generator/],
     ['an asynchronous generator function', async function* () {}, /^run takes a function .*; this is a generator/],
   ])('is refused: %s', async (_what, task, message) => {
-    const service = await bench.service();
     const refused = { code: 'LOCK_CONFIG', message: expect.stringMatching(message) };
     await expect(service.run('a', task)).rejects.toMatchObject(refused);
     await expect(service.getSemaphore('s', { permits: 1 }).run(task)).rejects.toMatchObject(refused);
@@ -183,7 +181,6 @@ describe('a task that does its work after it has returned', () => {
   });
 
   it('is not one whose result only has such a name', async () => {
-    const service = await bench.service();
     const result = { [Symbol.toStringTag]: 'ReportGenerator' };
     expect(await service.run('a', () => result)).toBe(result);
   });

@@ -280,11 +280,8 @@ describe('prometheusMetrics', () => {
     expect((await gauge('oldest_hold_seconds'))!).toContain('lock_pattern="p",lock_kind="exclusive"');
     await first.release();
     await bench.redis.pause();
-    try {
-      await eventually(async () => (await gauge('reachable')) === `redis_lock_reachable${ofInstance} 0`);
-    } finally {
-      await bench.redis.resume();
-    }
+    await eventually(async () => (await gauge('reachable')) === `redis_lock_reachable${ofInstance} 0`);
+    await bench.redis.resume();
     await eventually(async () => (await gauge('reachable')) === `redis_lock_reachable${ofInstance} 1`);
     await service.close();
     expect(await gauge('reachable')).toBeUndefined();

@@ -12,12 +12,9 @@ import {
   UseLock,
 } from 'nestjs-redis-locks';
 import { ContextIdFactory, LazyModuleLoader, NestFactory } from '@nestjs/core';
-import { eventually, eventuallyPasses } from '../../../lab/testbed/wait/eventually.mjs';
+import { eventually, eventuallyPasses, redisKey, RespProxy, lockError } from '../../../lab/testbed/locks/locks.js';
 import { NestBench, Work } from './support.js';
 import type { LockDefaults } from '../../../lib/module/redis-lock.options.js';
-import { redisKey } from '../../../lab/testbed/locks/redis-key.mjs';
-import { RespProxy } from '../../../lab/testbed/proxies/resp-proxy.mjs';
-import { lockError } from '../../../lab/testbed/locks/lock-error.js';
 
 const bench = new NestBench();
 

@@ -212,19 +212,13 @@ describe('LockExceptionFilter on other transports', () => {
     );
   });
 
-  it('reports a failure of Redis', async () => {
-    const error = new LockStoreError('no answer for account:7', { transient: true });
-    await expect(firstValueFrom(caught('rpc', [], error) as Observable<unknown>)).rejects.toEqual({
-      ...ANSWER,
-      code: 'LOCK_STORE',
-      message: 'Temporarily unavailable. Try again.',
-    });
-  });
-
-  it('offers no further try if Redis refuses locks', async () => {
-    const error = new LockStoreError('Redis is out of memory');
-    await expect(firstValueFrom(caught('rpc', [], error) as Observable<unknown>)).rejects.toEqual({
-      ...{ status: 'error', code: 'LOCK_STORE', message: 'Locks are unavailable.' },
+  it.each([
+    ['a failure of Redis', true, { message: 'Temporarily unavailable. Try again.', retryAfter: 3 }],
+    ['a Redis that refuses locks, without a further try', false, { message: 'Locks are unavailable.' }],
+  ])('reports %s', async (_, transient, told) => {
+    const answer = caught('rpc', [], new LockStoreError('no answer for account:7', { transient }));
+    await expect(firstValueFrom(answer as Observable<unknown>)).rejects.toEqual({
+      ...{ status: 'error', code: 'LOCK_STORE', ...told },
     });
   });
 

@@ -127,18 +127,17 @@ describe('RedisLockModule', () => {
       }
     }
 
-    it('useClass without the method that makes options', async () => {
-      const message = 'the class NoFactory of useClass has no method createRedisLockOptions() that returns the options';
-      await expect(start([RedisLockModule.forRootAsync({ useClass: NoFactory as never })])).rejects.toThrow(message);
-    });
+    @Module({ providers: [{ provide: 'factory', useValue: {} }], exports: ['factory'] })
+    class Factories {}
 
-    it('useExisting without the method that makes options', async () => {
-      const locks = RedisLockModule.forRootAsync({ useExisting: 'factory', extraProviders: [] });
-      @Module({ providers: [{ provide: 'factory', useValue: {} }], exports: ['factory'] })
-      class Factories {}
-      await expect(start([{ ...locks, imports: [Factories] }])).rejects.toThrow(
+    it.each([
+      [{ useClass: NoFactory }, 'the class NoFactory of useClass has no method createRedisLockOptions() that returns'],
+      [
+        { useExisting: 'factory', imports: [Factories] },
         'what useExisting names has no method createRedisLockOptions()',
-      );
+      ],
+    ])('%p without the method that makes options', async (options, message) => {
+      await expect(start([RedisLockModule.forRootAsync(options as never)])).rejects.toThrow(message);
     });
 
     it.each([
@@ -328,16 +327,38 @@ describe('RedisLockModule', () => {
       });
     });
 
-    it.each([LockService, class Locks extends LockService {}])('%p among the providers', async (provider) => {
-      await expect(start([bench.locks()], [provider])).rejects.toEqual(
-        lockError('LOCK_CONFIG', 'leave it out of providers, and inject it where you would extend it'),
-      );
-    });
+    @Injectable({ scope: Scope.REQUEST })
+    class Scoped {
+      @DistributedLock({ key: 'a', instance: 'jbos' })
+      async work(): Promise<void> {}
+    }
+    const jobs = () => bench.locks({ instance: 'jobs' });
 
-    it('a page without options', async () => {
-      await expect(start([bench.locks(), RedisLockDashboardModule])).rejects.toThrow(
+    it.each<[string, () => Parameters<typeof start>, message: string]>([
+      [
+        'a page without options',
+        () => [[bench.locks(), RedisLockDashboardModule]],
         'RedisLockDashboardModule was imported without options: write RedisLockDashboardModule.forRoot({ guards:',
-      );
+      ],
+      [
+        'a module of tests beside that of the application',
+        () => [[RedisLockTestingModule.forRoot(), bench.locks()]],
+        'write new LockTesting().override(Test.createTestingModule(',
+      ],
+      ['two instances without a name', () => [[bench.locks(), bench.locks()]], 'set up twice without a name'],
+      ['two instances with one name', () => [[jobs(), jobs()]], "set up twice with the name 'jobs'"],
+      ...[LockService, class Locks extends LockService {}].map((provider): [string, () => any, string] => [
+        `${provider.name} among the providers`,
+        () => [[bench.locks()], [provider]],
+        'leave it out of providers, and inject it where you would extend it',
+      ]),
+      [
+        'an unknown instance of a request-scoped class, before any request',
+        () => [[bench.locks()], [Scoped]],
+        "Known: 'default'.",
+      ],
+    ])('%s', async (_, parts, message) => {
+      await expect(start(...parts())).rejects.toEqual(lockError('LOCK_CONFIG', message));
     });
 
     it('two pages with one path', async () => {
@@ -347,22 +368,6 @@ describe('RedisLockModule', () => {
         message: expect.stringContaining("RedisLockDashboardModule is set up twice with the path 'admin/locks'"),
       });
       await expect(start([bench.locks(), page('a'), page('b')])).resolves.toBeDefined();
-    });
-
-    it('a module of tests beside that of the application', async () => {
-      const imports = [RedisLockTestingModule.forRoot(), bench.locks()];
-      await expect(start(imports)).rejects.toThrow('write new LockTesting().override(Test.createTestingModule(');
-    });
-
-    it('two instances without a name', async () => {
-      await expect(start([bench.locks(), bench.locks()])).rejects.toEqual(
-        lockError('LOCK_CONFIG', 'set up twice without a name'),
-      );
-    });
-
-    it('two instances with one name', async () => {
-      const jobs = () => bench.locks({ instance: 'jobs' });
-      await expect(start([jobs(), jobs()])).rejects.toThrow("set up twice with the name 'jobs'");
     });
 
     class Wrong {
@@ -379,22 +384,10 @@ describe('RedisLockModule', () => {
       ['a method of an instance from useFactory', { providers: [{ provide: 'wrong', useFactory: () => new Wrong() }] }],
       ['a handler', { controllers: [WrongHandler] }],
     ])('an unknown instance of %s, with the known names', async (_where, metadata) => {
-      const builder = Test.createTestingModule({
-        imports: [bench.locks(), bench.locks({ instance: 'jobs' })],
-        ...metadata,
-      });
+      const builder = Test.createTestingModule({ imports: [bench.locks(), jobs()], ...metadata });
       await expect(bench.start(builder)).rejects.toEqual(
         lockError('LOCK_CONFIG', /no RedisLockModule named 'jbos'.*Known: 'default', 'jobs'\./),
       );
-    });
-
-    it('an unknown instance of a request-scoped class, before any request', async () => {
-      @Injectable({ scope: Scope.REQUEST })
-      class Scoped {
-        @DistributedLock({ key: 'a', instance: 'jbos' })
-        async work(): Promise<void> {}
-      }
-      await expect(start([bench.locks()], [Scoped])).rejects.toThrow("Known: 'default'.");
     });
   });
 });

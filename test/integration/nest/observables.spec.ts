@@ -12,10 +12,8 @@ import {
   toArray,
 } from 'rxjs';
 import { findCurrentLock, DistributedLock, LockService } from 'nestjs-redis-locks';
-import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
-import { deferred } from '../../../lab/testbed/wait/deferred.js';
+import { eventually, deferred, lockError } from '../../../lab/testbed/locks/locks.js';
 import { NestBench } from './support.js';
-import { lockError } from '../../../lab/testbed/locks/lock-error.js';
 
 const bench = new NestBench();
 
@@ -60,8 +58,13 @@ class Streams {
 const collect = (stream: Observable<unknown>) => firstValueFrom(stream.pipe(toArray()));
 
 describe('methods that return an Observable', () => {
+  let streams: Streams;
+
+  beforeEach(async () => {
+    streams = await bench.make(Streams);
+  });
+
   it('are called at each subscription, and not before', async () => {
-    const streams = await bench.make(Streams);
     streams.source = of(1, 2);
     const stream = streams.open();
     expect(streams.calls).toBe(0);
@@ -71,7 +74,6 @@ describe('methods that return an Observable', () => {
   });
 
   it('hold the lock from subscribe until complete', async () => {
-    const streams = await bench.make(Streams);
     const source = new Subject<number>();
     streams.source = source;
     const first = deferred<unknown>();
@@ -87,7 +89,6 @@ describe('methods that return an Observable', () => {
   });
 
   it('hold the lock until an error, which the subscriber gets', async () => {
-    const streams = await bench.make(Streams);
     streams.source = concat(
       of(1),
       throwError(() => new Error('broken')),
@@ -97,7 +98,6 @@ describe('methods that return an Observable', () => {
   });
 
   it('hold the lock until unsubscribed', async () => {
-    const streams = await bench.make(Streams);
     const source = new Subject<number>();
     streams.source = source;
     const subscription = streams.open().subscribe();
@@ -109,14 +109,12 @@ describe('methods that return an Observable', () => {
   });
 
   it('release if a subscriber leaves during synchronous values', async () => {
-    const streams = await bench.make(Streams);
     streams.source = of(1, 2, 3);
     expect(await firstValueFrom(streams.open())).toBe(1);
     await eventually(async () => !(await streams.isLocked()));
   });
 
   it('unsubscribed while waiting: the wait ends, and the method is never called', async () => {
-    const streams = await bench.make(Streams);
     const other = await bench.occupy('stream');
     const subscription = streams.open().subscribe();
     await eventually(async () => (await streams.locks.inspect('stream'))?.waiters.length === 1);
@@ -127,7 +125,6 @@ describe('methods that return an Observable', () => {
   });
 
   it('run in the scope of the lock', async () => {
-    const streams = await bench.make(Streams);
     streams.source = new Observable((subscriber) => {
       subscriber.next(findCurrentLock()?.key);
       setTimeout(() => {
@@ -139,7 +136,7 @@ describe('methods that return an Observable', () => {
   });
 
   it('if contended: emit the error, nothing, or the result of the function', async () => {
-    const streams = await bench.make(Streams, { defaults: { waitTimeout: 50 } });
+    streams = await bench.make(Streams, { defaults: { waitTimeout: 50 } });
     await bench.occupy('stream');
     await expect(collect(streams.open())).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
     expect(await collect(streams.skipping())).toEqual([]);
@@ -149,7 +146,6 @@ describe('methods that return an Observable', () => {
   });
 
   it('emit an error at the end if the lock was lost', async () => {
-    const streams = await bench.make(Streams);
     const source = new Subject<number>();
     streams.source = source;
     const collected = collect(streams.open());
@@ -160,13 +156,11 @@ describe('methods that return an Observable', () => {
   });
 
   it('with an inferred type are declared by the option returns', async () => {
-    const streams = await bench.make(Streams);
     streams.source = of(1);
     expect(await collect(streams.inferred())).toEqual([1]);
   });
 
   it('without a type and the option reject, and name the option', async () => {
-    const streams = await bench.make(Streams);
     streams.source = NEVER;
     await expect(streams.unknown()).rejects.toEqual(lockError('LOCK_CONFIG', "add returns: 'observable'"));
     expect(await streams.isLocked()).toBe(false);

@@ -1,4 +1,4 @@
-import { Injectable, Controller, Get, Param } from '@nestjs/common';
+import { Injectable, Controller, Get, Param, type INestApplicationContext, type Provider } from '@nestjs/common';
 import { EventEmitter2, EventEmitterModule, OnEvent } from '@nestjs/event-emitter';
 import { Cron, Interval, ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
 import { findCurrentLock, DistributedLock, LockKeyError, methodKey, UseLock } from 'nestjs-redis-locks';
@@ -46,33 +46,28 @@ class Jobs {
   }
 }
 
-const boot = (providers: any[] = [Jobs]) => {
+const factory = { provide: Jobs, useFactory: () => new Jobs() };
+const boot = (providers: Provider[]) => {
   ran = deferred();
   return bench.boot({ imports: [ScheduleModule.forRoot(), EventEmitterModule.forRoot()], providers });
 };
 
 describe('other decorators on a locked method', () => {
-  it.each(['above', 'below'])('@Cron %s', async (where) => {
-    const app = await boot();
-    void app.get(SchedulerRegistry).getCronJob(where).fireOnTick();
-    expect(await ran).toBe(`cron:${where}`);
-  });
+  const fire = (name: string) => (app: INestApplicationContext) => {
+    void app.get(SchedulerRegistry).getCronJob(name).fireOnTick();
+  };
+  const emit = (name: string) => (app: INestApplicationContext) => app.get(EventEmitter2).emit(name, { id: 7 });
 
-  it('@Interval', async () => {
-    await boot();
-    expect(await ran).toBe('interval');
-  });
-
-  it.each(['above', 'below'])('@OnEvent %s', async (where) => {
-    const app = await boot();
-    app.get(EventEmitter2).emit(`event.${where}`, { id: 7 });
-    expect(await ran).toBe('event:7');
-  });
-
-  it('@Cron on an instance from useFactory', async () => {
-    const app = await boot([{ provide: Jobs, useFactory: () => new Jobs() }]);
-    void app.get(SchedulerRegistry).getCronJob('above').fireOnTick();
-    expect(await ran).toBe('cron:above');
+  it.each<[string, (app: INestApplicationContext) => unknown, key: string, providers: Provider[]]>([
+    ['@Cron above', fire('above'), 'cron:above', [Jobs]],
+    ['@Cron below', fire('below'), 'cron:below', [Jobs]],
+    ['@Interval', () => undefined, 'interval', [Jobs]],
+    ['@OnEvent above', emit('event.above'), 'event:7', [Jobs]],
+    ['@OnEvent below', emit('event.below'), 'event:7', [Jobs]],
+    ['@Cron on an instance from useFactory', fire('above'), 'cron:above', [factory]],
+  ])('%s', async (_, happen, locked, providers) => {
+    happen(await boot(providers));
+    expect(await ran).toBe(locked);
   });
 });
 

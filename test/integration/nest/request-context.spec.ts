@@ -2,8 +2,7 @@ import { Controller, Get, Injectable, Param, Post, Sse, type MessageEvent } from
 import { ExternalContextCreator } from '@nestjs/core';
 import { from, type Observable } from 'rxjs';
 import { LockService, type LockObject, type LockHandle } from 'nestjs-redis-locks';
-import { deferred, type Deferred } from '../../../lab/testbed/wait/deferred.js';
-import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
+import { deferred, type Deferred, eventually } from '../../../lab/testbed/locks/locks.js';
 import { ADAPTERS } from './adapters.js';
 import { NestBench, Section } from './support.js';
 

@@ -4,8 +4,7 @@ import { redisson, type RedissonOptions } from 'nestjs-redis-locks/redisson';
 import { LockServices } from '../../../lab/testbed/locks/lock-services.js';
 import { commandsUsed, refusals } from '../../../lab/testbed/servers/least-privilege.js';
 import { startRedisCluster, type RedisCluster } from '../../../lab/testbed/servers/redis-cluster.mjs';
-import { startRedis, type RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';
-import { eventually, eventuallyPasses } from '../../../lab/testbed/wait/eventually.mjs';
+import { startRedis, type RedisServer, eventually, eventuallyPasses } from '../../../lab/testbed/locks/locks.js';
 
 const text = readFileSync(new URL('../../../docs/redisson.md', import.meta.url), 'utf8');
 const RULES = /^ACL SETUSER locks ([^]*?)^```/m.exec(text)![1]!.trim().split(/\s+/);

@@ -2,9 +2,7 @@ import { RedissonStore } from '../../../lib/redisson/redisson-store.js';
 import type { AcquireRequest } from '../../../lib/store/lock-store.js';
 import { StagedStore } from '../../../lib/testing/contract/stage.js';
 import type { ProxiedConnection } from '../../../lab/testbed/proxies/proxied-connection.mjs';
-import { RespProxy } from '../../../lab/testbed/proxies/resp-proxy.mjs';
-import { startRedis, type RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';
-import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
+import { RespProxy, startRedis, type RedisServer, eventually } from '../../../lab/testbed/locks/locks.js';
 
 const quiet = { debug() {}, log() {}, warn() {}, error() {} };
 const CHANNEL = 'redisson_lock__channel:{orders}';

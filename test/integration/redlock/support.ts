@@ -1,6 +1,5 @@
-import { startRedis, type RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';
+import { startRedis, type RedisServer, eventually } from '../../../lab/testbed/locks/locks.js';
 import { Bench, resumeAll, type BenchTerms } from '../../../lab/testbed/locks/bench.js';
-import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 
 /** Independent masters for the tests of a file. */
 export class RedlockBench extends Bench {

@@ -4,8 +4,7 @@ import { Redis } from 'ioredis';
 import { redisKeys } from '../../../lib/keys/index.js';
 import { withLua } from '../../../lab/mutations/mutate.mjs';
 import { assembleScript } from '../../../scripts/lib/lua-source.mjs';
-import { startRedis, type RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';
-import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
+import { startRedis, type RedisServer, eventually } from '../../../lab/testbed/locks/locks.js';
 
 /** How many holds a script of each side looks at. */
 const SIDES = { pieces: 2, whole: 1_000 } as const;

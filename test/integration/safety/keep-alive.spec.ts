@@ -2,9 +2,8 @@ import { readFileSync } from 'node:fs';
 import { Socket } from 'node:net';
 import type { RedisOptions } from 'ioredis';
 import type { LockConnectionOption } from '../../../lib/module/redis-lock.connection.js';
-import { eventuallyPasses } from '../../../lab/testbed/wait/eventually.mjs';
+import { eventuallyPasses, startRedis, type RedisServer } from '../../../lab/testbed/locks/locks.js';
 import { LockServices } from '../../../lab/testbed/locks/lock-services.js';
-import { startRedis, type RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';
 
 let redis: RedisServer;
 const locks = new LockServices();

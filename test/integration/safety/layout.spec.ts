@@ -4,9 +4,8 @@ import { LAYOUT } from '../../../lib/store/protocol.generated.js';
 import { QuorumStore } from '../../../lib/store/quorum/quorum-store.js';
 import { newClientId, RedisStore } from '../../../lib/store/redis/redis-store.js';
 import { StagedStore } from '../../../lib/testing/contract/stage.js';
-import { LockBench, eventually, startRedis } from '../../../lab/testbed/locks/locks.js';
+import { LockBench, eventually, startRedis, SILENT } from '../../../lab/testbed/locks/locks.js';
 
-const quiet = { debug() {}, log() {}, warn() {}, error() {} };
 const OTHER = LAYOUT + 1;
 const KEY = 'a';
 const { state, queue, waiters } = redisKeys('lock', KEY);
@@ -17,7 +16,7 @@ let store: RedisStore;
 let request: (waits: boolean) => AcquireRequest;
 
 beforeEach(async () => {
-  store = new RedisStore({ connection: bench.redis.url, keyPrefix: 'lock', commandTimeout: 2_000 }, quiet);
+  store = new RedisStore({ connection: bench.redis.url, keyPrefix: 'lock', commandTimeout: 2_000 }, SILENT);
   const staged = new StagedStore(store);
   request = (waits) => staged.request(KEY, { waits });
   await store.start();
@@ -125,8 +124,8 @@ it('of several masters, a majority with another layout refuses', async () => {
   const others = [await startRedis(), await startRedis()];
   const clientId = newClientId();
   const shared = { keyPrefix: 'lock', commandTimeout: 2_000, clientId };
-  const members = [bench.redis, ...others].map(({ url }) => new RedisStore({ connection: url, ...shared }, quiet));
-  const quorum = new QuorumStore({ members, commandTimeout: 2_000, logger: quiet });
+  const members = [bench.redis, ...others].map(({ url }) => new RedisStore({ connection: url, ...shared }, SILENT));
+  const quorum = new QuorumStore({ members, commandTimeout: 2_000, logger: SILENT });
   const staged = new StagedStore(quorum);
   try {
     await quorum.start();

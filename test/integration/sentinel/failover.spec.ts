@@ -1,10 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { SentinelBench } from '../../../lab/testbed/locks/sentinel-bench.js';
-import { expectHandoff, eventually, RespProxy } from '../../../lab/testbed/locks/locks.js';
+import { expectHandoff, eventually, RespProxy, SOON } from '../../../lab/testbed/locks/locks.js';
 
-/** With leases of 30 s waiters ask by themselves after 3 s at the earliest: anything sooner came by other means. */
-const SOON = 2_500;
 /** How long an outage may take: Sentinels may have to try a second time. */
 const OUTAGE = { commandTimeout: '15s' } as const;
 

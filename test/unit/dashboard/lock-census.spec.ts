@@ -56,8 +56,10 @@ class FakeLocks {
 }
 
 describe('LockCensus', () => {
+  let locks: FakeLocks;
+  beforeEach(() => void (locks = new FakeLocks()));
+
   it('counts 5,000 locks in steps of bounded cost, and says when the count is complete and how old it is', async () => {
-    const locks = new FakeLocks();
     for (let i = 0; i < 5_000; i++) locks.hold(`key:${i}`, { age: i, waiters: i % 50 === 0 ? 3 : 0 });
     for (let step = 1; step <= 5; step++) {
       const { totals } = await locks.look();
@@ -75,7 +77,6 @@ describe('LockCensus', () => {
   });
 
   it('reads what is shown each time, and the rest in turn', async () => {
-    const locks = new FakeLocks();
     for (let i = 0; i < 3_000; i++) locks.hold(`key:${i}`, { age: i });
     for (let i = 0; i < 4; i++) {
       await locks.look();
@@ -97,7 +98,6 @@ describe('LockCensus', () => {
   });
 
   it('puts the lock first that is held longest, whenever it was read', async () => {
-    const locks = new FakeLocks();
     for (let i = 0; i < 1_500; i++) locks.hold(`key:${i}`, { age: 2_000 - i });
     for (let i = 0; i < 5; i++) {
       const { list } = await locks.look();
@@ -107,7 +107,6 @@ describe('LockCensus', () => {
   });
 
   it('keeps what it knows while the store is away, and says since when', async () => {
-    const locks = new FakeLocks();
     locks.hold('a', { age: 5_000 });
     await locks.look();
     locks.isAway = true;
@@ -121,7 +120,6 @@ describe('LockCensus', () => {
   });
 
   it('counts no time without a viewer as time without an answer', async () => {
-    const locks = new FakeLocks();
     locks.hold('a');
     await locks.look();
     locks.isAway = true;
@@ -130,7 +128,6 @@ describe('LockCensus', () => {
   });
 
   it('has no age before the first answer', async () => {
-    const locks = new FakeLocks();
     locks.isAway = true;
     await locks.look();
     locks.now = 3_000;
@@ -138,14 +135,12 @@ describe('LockCensus', () => {
   });
 
   it('counts no more than 20,000 keys, and says so', async () => {
-    const locks = new FakeLocks();
     for (let i = 0; i < 20_050; i++) locks.hold(`key:${i}`);
     for (let i = 0; i < 25; i++) await locks.census.refresh();
     expect((await locks.look()).totals).toMatchObject({ locks: 20_000, capped: true });
   });
 
   it('reads everything again after a pause, instead of showing old counts', async () => {
-    const locks = new FakeLocks();
     locks.hold('a');
     await locks.look();
     locks.now = 3_600_000;
@@ -155,7 +150,7 @@ describe('LockCensus', () => {
 
   it('warns of an overdue renewal at the first look, and not of a short first lease, a fixed or a kept one', async () => {
     const overdue = async (age: number, facts: object): Promise<boolean> => {
-      const locks = new FakeLocks();
+      locks = new FakeLocks();
       locks.hold('a');
       locks.now += age;
       const lock = locks.locks.get('a')!;
@@ -175,14 +170,12 @@ describe('LockCensus', () => {
     ['a hold that began by a clock ahead of this one', -100],
     ['a hold of Redisson, which does not write since when', NaN],
   ])('the age of %s', (_what, age) => {
-    const locks = new FakeLocks();
     locks.hold('a', { age });
     const expected = Number.isNaN(age) ? undefined : Math.max(0, age);
     expect(lockOf(locks.locks.get('a')!, 1_000_000).holders).toMatchObject([{ age: expected, overdue: false }]);
   });
 
   it('finds labels and patterns of clients that tell them', async () => {
-    const locks = new FakeLocks();
     locks.hold('a');
     locks.hold('b');
     const found = locks.locks.get('b')!;

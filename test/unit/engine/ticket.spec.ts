@@ -51,10 +51,16 @@ function setUp({ waits = true } = {}) {
   return { clock, store, ticket, told, grants, answer, fail };
 }
 
+/** A ticket that has sent its first request. */
+function asking(options?: Parameters<typeof setUp>[0]) {
+  const all = setUp(options);
+  all.ticket.ask();
+  return all;
+}
+
 /** A ticket with a place in the queue: asked at 1000 by our clock, answered at 50 000 by the server's. */
 async function waiting() {
-  const all = setUp();
-  all.ticket.ask();
+  const all = asking();
   all.clock.advance(10);
   await all.answer(queued({ retryAfter: 20_000 }));
   return all;
@@ -62,8 +68,7 @@ async function waiting() {
 
 describe('a requesting ticket', () => {
   it('counts the validity of a grant from its request', async () => {
-    const { clock, ticket, answer, grants, told } = setUp();
-    ticket.ask();
+    const { clock, answer, grants, told } = asking();
     clock.advance(400);
     await answer(held(11, 30_000));
     expect(grants).toMatchObject([{ id: ID, token: 11, lease: 30_000, from: 1_000 }]);
@@ -71,8 +76,7 @@ describe('a requesting ticket', () => {
   });
 
   it('retries when the reply says', async () => {
-    const { clock, ticket, store, answer } = setUp();
-    ticket.ask();
+    const { clock, store, answer } = asking();
     await answer(queued({ retryAfter: 700 }));
     await clock.pass(699);
     expect(store.acquires).toHaveLength(1);
@@ -142,8 +146,7 @@ describe('a pushed grant', () => {
   });
 
   it('is not measured by a reply to a request from before a reconnect', async () => {
-    const { clock, ticket, grants, store, answer } = setUp();
-    ticket.ask();
+    const { clock, ticket, grants, store, answer } = asking();
     store.epoch += 1;
     clock.advance(10);
     await answer(queued());
@@ -154,8 +157,7 @@ describe('a pushed grant', () => {
   });
 
   it('that comes before the reply waits for it, and is measured by it', async () => {
-    const { clock, ticket, grants, store, answer } = setUp();
-    ticket.ask();
+    const { clock, ticket, grants, store, answer } = asking();
     clock.advance(40);
     ticket.pushed(push({ time: 50_020 }));
     expect([grants.length, store.acquires.length]).toEqual([0, 1]);
@@ -166,16 +168,14 @@ describe('a pushed grant', () => {
   });
 
   it('that comes before the reply does not count if the reply has a larger token', async () => {
-    const { ticket, grants, store, answer } = setUp();
-    ticket.ask();
+    const { ticket, grants, store, answer } = asking();
     ticket.pushed(push());
     await answer(queued({ lastToken: 12 }));
     expect([grants, store.acquires.length]).toEqual([[], 2]);
   });
 
   it('that comes before the reply is ignored if the reply is the grant itself', async () => {
-    const { ticket, grants, answer } = setUp();
-    ticket.ask();
+    const { ticket, grants, answer } = asking();
     ticket.pushed(push());
     await answer(held(11, 30_000));
     expect(grants).toMatchObject([{ id: ID, token: 11, lease: 30_000, from: 1_000 }]);
@@ -230,8 +230,7 @@ describe('an abandoned ticket', () => {
   });
 
   it('releases a grant that comes nevertheless', async () => {
-    const { ticket, told, grants, answer } = setUp();
-    ticket.ask();
+    const { ticket, told, grants, answer } = asking();
     ticket.leave();
     await answer(held(11, 30_000));
     expect(grants).toEqual([]);
@@ -241,8 +240,7 @@ describe('an abandoned ticket', () => {
 
 describe('a ticket with a failing store', () => {
   it('retries soon after a transient failure', async () => {
-    const { clock, ticket, store, fail, answer, grants } = setUp();
-    ticket.ask();
+    const { clock, store, fail, answer, grants } = asking();
     await fail(passing());
     await clock.pass(100);
     expect(store.acquires).toHaveLength(2);
@@ -251,8 +249,7 @@ describe('a ticket with a failing store', () => {
   });
 
   it('gives up after commandTimeout', async () => {
-    const { clock, ticket, store, told, fail } = setUp();
-    ticket.ask();
+    const { clock, store, told, fail } = asking();
     while (!told.some((word) => word.startsWith('failed'))) {
       await fail(passing());
       await clock.pass(100);
@@ -265,8 +262,7 @@ describe('a ticket with a failing store', () => {
   });
 
   it('does not retry if the first request took nearly all of commandTimeout', async () => {
-    const { clock, ticket, store, told, fail } = setUp();
-    ticket.ask();
+    const { clock, store, told, fail } = asking();
     await clock.pass(4_960); // timers come a little early sometimes
     await fail(passing());
     expect(told.at(-1)).toBe('failed: the connection is lost');
@@ -278,15 +274,13 @@ describe('a ticket with a failing store', () => {
     ['after a permanent failure, without a tombstone', true, lasting(), 0],
     ['if it does not wait', false, passing(), 10_000],
   ])('gives up at once %s', async (_when, waits, error, tombstone) => {
-    const { ticket, told, fail } = setUp({ waits });
-    ticket.ask();
+    const { told, fail } = asking({ waits });
     await fail(error);
     expect(told.slice(-2)).toEqual([`left a ${ID} ${tombstone}, retried for 30000`, `failed: ${error.message}`]);
   });
 
   it('restarts the time of failures after a reply', async () => {
-    const { clock, ticket, told, fail, answer } = setUp();
-    ticket.ask();
+    const { clock, ticket, told, fail, answer } = asking();
     for (let i = 0; i < 4; i++) {
       await clock.pass(3_000);
       await fail(passing());

@@ -65,18 +65,13 @@ describe('template forms', () => {
     expect(resolve(template, ...args)).toBe(key);
   });
 
-  it('#this is the instance', () => {
-    expect(resolveIn('#this.tenant:x', site(), { self: { tenant: 't1' } })).toBe('t1:x');
-  });
-
-  it('parameters win over p0, args and root', () => {
-    const where = site('root', 'p0', 'args');
-    expect(resolveIn('#root.id-#p0-#args', where, { args: [{ id: 1 }, 2, 3] })).toBe('1-2-3');
-  });
-
-  it('a rest parameter is the array of the remaining arguments', () => {
-    const where = at({ names: ['a', 'rest'], rest: true });
-    expect(resolveIn('#{#rest[1]}-#{#rest.length}', where, { args: ['a', 'b', 'c'] })).toBe('c-2');
+  const rest = at({ names: ['a', 'rest'], rest: true });
+  it.each([
+    ['#this is the instance', '#this.tenant:x', site(), { self: { tenant: 't1' } }, 't1:x'],
+    ['parameters win', '#root.id-#p0-#args', site('root', 'p0', 'args'), { args: [{ id: 1 }, 2, 3] }, '1-2-3'],
+    ['the array of the other arguments', '#{#rest[1]}-#{#rest.length}', rest, { args: ['a', 'b', 'c'] }, 'c-2'],
+  ])('%s', (_, template, where, call, key) => {
+    expect(resolveIn(template, where, call)).toBe(key);
   });
 });
 

@@ -78,6 +78,7 @@ describe('invalid templates stop the application', () => {
     ['x'.repeat(600), 'is too long: 600 characters'],
     ['x'.repeat(1025), 'is a string of 1025 characters; it must be a string of 1 to 1024 characters'],
     ['', 'is an empty string'],
+    [undefined as never, 'is undefined; it must be a string'],
     [`#{${'('.repeat(200)}1${')'.repeat(200)}}`, 'more than 100 levels of nesting'],
     [`#{${'#order?:'.repeat(110)}1}`, 'more than 100 levels of nesting'],
     [`#{${'#order['.repeat(110)}`, 'more than 100 levels of nesting'],
@@ -98,12 +99,6 @@ describe('invalid templates stop the application', () => {
 
   it('more than 100 levels are refused', () => {
     expect(resolve(`#{${'('.repeat(99)}#order${')'.repeat(99)}}`, 'x')).toBe('x');
-  });
-
-  it('a template that is no string', () => {
-    expect(refusalOf(() => compileKeyTemplate(undefined as never, site()))).toContain(
-      'is undefined; it must be a string',
-    );
   });
 });
 
@@ -149,20 +144,12 @@ describe('unknown names', () => {
     expect(resolve(template, 1)).toBe(key);
   });
 
-  it('a destructured parameter', () => {
-    expect(refusalOf(() => compileKeyTemplate('#sku', site('a', undefined)))).toContain('write #p1.sku');
-  });
-
-  it('text right behind a name', () => {
-    expect(refusalOf(() => compileKeyTemplate('#order_eu', site('order')))).toContain('write #{#order}_eu');
-  });
-
-  it('names that cannot be read', () => {
-    const where = at({ unreadable: 'a native function' });
-    expect(refusalOf(() => compileKeyTemplate('#order', where))).toContain(
-      'cannot be read (a native function): write #p0',
-    );
-    expect(resolveIn('#p0', where, { args: [1] })).toBe('1');
+  it.each([
+    ['a destructured parameter', '#sku', site('a', undefined), 'write #p1.sku'],
+    ['text right behind a name', '#order_eu', site('order'), 'write #{#order}_eu'],
+    ['names that cannot be read', '#order', at({ unreadable: 'native' }), 'cannot be read (native): write #p0'],
+  ])('%s', (_, template, where, correction) => {
+    expect(refusalOf(() => compileKeyTemplate(template, where))).toContain(correction);
   });
 });
 

@@ -30,25 +30,17 @@ it.each(['redis://user:secret@host:6379', 'rediss://host', 'user:secret@host:637
   },
 );
 
-it('is the host and the process id by default', () => {
-  delete process.env['POD_NAME'];
-  const host = hostname()
-    .replace(/[^\w.-]/g, '-')
-    .slice(-(63 - String(process.pid).length));
-  expect(defaultLabel()).toBe(`${host}:${process.pid}`);
-});
+/** The end of a long name tells hosts and pods apart. */
+const shortened = (name: string): string => name.slice(-(63 - String(process.pid).length));
+const long = `${'service-'.repeat(12)}7f9c`;
 
 it.each([
-  ['orders-7f9c', `orders-7f9c:${process.pid}`],
-  ['two words\n', `two-words-:${process.pid}`],
-])('is the name of the pod %p by default', (pod, label) => {
-  process.env['POD_NAME'] = pod;
-  expect(defaultLabel()).toBe(label);
-});
-
-it('keeps the end of a long name, which tells pods apart', () => {
-  process.env['POD_NAME'] = `${'service-'.repeat(12)}7f9c`;
-  const label = defaultLabel();
-  expect(label).toHaveLength(64);
-  expect(label).toMatch(new RegExp(`-7f9c:${process.pid}$`));
+  ['the host', undefined, shortened(hostname().replace(/[^\w.-]/g, '-'))],
+  ['the pod', 'orders-7f9c', 'orders-7f9c'],
+  ['a pod with blanks in its name', 'two words\n', 'two-words-'],
+  ['a pod with a long name', long, shortened(long)],
+])('is the name of %s and the process id by default', (_, pod, name) => {
+  if (pod === undefined) delete process.env['POD_NAME'];
+  else process.env['POD_NAME'] = pod;
+  expect(defaultLabel()).toBe(`${name}:${process.pid}`);
 });

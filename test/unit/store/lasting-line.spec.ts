@@ -42,6 +42,9 @@ class TestedLine extends FakeLine {
   }
 }
 
+const opened: LastingLine[] = [];
+afterEach(() => opened.splice(0).forEach((lasting) => lasting.close()));
+
 function setUp(options: LastingLineOptions = { resends: true }, silence = 60_000) {
   const lines: TestedLine[] = [];
   const open = (observer: LineObserver): Line => {
@@ -50,6 +53,7 @@ function setUp(options: LastingLineOptions = { resends: true }, silence = 60_000
     return line;
   };
   const lasting = new LastingLine({ silence, open }, {}, options);
+  opened.push(lasting);
   lasting.open();
   const ready = async (count: number): Promise<TestedLine> => {
     await eventually(() => lines.length === count);
@@ -76,18 +80,21 @@ it.each([true, false])(
     expect(next.sent).toEqual(['B', 'C', 'D', 'E']);
     for (const reply of [2, 3, 4, 5]) next.answer(reply);
     expect(await Promise.all([second, third, ...later])).toEqual([2, 3, 4, 5]);
-    lasting.close();
   },
 );
 
-it('a refusal is passed on, and a command is sent once', async () => {
-  const { lasting, ready } = setUp();
+it.each([
+  ['a refusal is passed on, and a command is sent once', 'ERR no', 1],
+  ['a server that has become a replica is left', "READONLY You can't write against a read only replica.", 2],
+])('%s', async (_, refusal, count) => {
+  const { lasting, lines, ready } = setUp();
   const line = await ready(1);
   const refused = lasting.send('A');
-  line.replies[0]!.reject(new Error('ERR no'));
-  await expect(refused).rejects.toThrow('ERR no');
+  line.replies[0]!.reject(new Error(refusal));
+  await expect(refused).rejects.toThrow(refusal);
   expect(line.sent).toEqual(['A']);
-  lasting.close();
+  await ready(count);
+  expect(lines).toHaveLength(count);
 });
 
 it('commands fail with their line if they are not sent again, and when the connection is closed', async () => {
@@ -97,7 +104,6 @@ it('commands fail with their line if they are not sent again, and when the conne
   line.break(false);
   await expect(lost).rejects.toThrow('Connection is closed.');
   await expect(lasting.send('B')).rejects.toThrow('Connection is closed.');
-  lasting.close();
 
   const other = setUp();
   const waiting = other.lasting.send('C');
@@ -114,15 +120,4 @@ it('a silent line is replaced if a command waits for its reply, and an idle one 
   const next = await ready(2);
   next.answer(1);
   expect(await asked).toBe(1);
-  lasting.close();
-});
-
-it('a server that has become a replica is left', async () => {
-  const { lasting, ready } = setUp();
-  const line = await ready(1);
-  const refused = lasting.send('A');
-  line.replies[0]!.reject(new Error("READONLY You can't write against a read only replica."));
-  await expect(refused).rejects.toThrow('READONLY');
-  await ready(2);
-  lasting.close();
 });
