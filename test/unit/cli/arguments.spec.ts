@@ -22,14 +22,15 @@ describe('a command line', () => {
     expect([read(), read('ls', '-h'), read('--version')]).toEqual([{ help: undefined }, { help: 'ls' }, 'version']);
   });
 
-  it('accepts options before and after the command', () => {
-    expect(read('-p', 'shop', 'release', 'a', '--force', '--json', '-t', '500ms')).toMatchObject({
-      ...{ command: 'release', subject: 'a', prefix: 'shop', force: true, json: true, timeout: 500 },
-    });
-    expect(read('inspect', '-c', '{"host":"h"}', 'a b')).toMatchObject({
-      connections: [{ host: 'h' }],
-      subject: 'a b',
-    });
+  it.each([
+    [
+      ['-p', 'shop', 'release', 'a', '--force', '--json', '-t', '500ms'],
+      { command: 'release', subject: 'a', prefix: 'shop', force: true, json: true, timeout: 500 },
+    ],
+    [['inspect', '-c', '{"host":"h"}', 'a b'], { connections: [{ host: 'h' }], subject: 'a b' }],
+    [['inspect', '--', '-key'], { subject: '-key' }],
+  ])('has options before and after the command, and keys with a dash: %j', (args, options) => {
+    expect(read(...args)).toMatchObject(options);
   });
 
   it("accepts the module's connections as JSON", () => {
@@ -91,10 +92,6 @@ describe('a command line', () => {
     expect(await run(['ls', '-c', url], {}, '1.0.0', { stdout, stderr })).toBe(2);
     expect(printed).toContain(advice);
     expect(printed).not.toMatch(/s3cret|ann/);
-  });
-
-  it('takes a key that begins with a dash', () => {
-    expect(read('inspect', '--', '-key')).toMatchObject({ subject: '-key' });
   });
 
   it('does not repeat a possible password', () => {

@@ -85,10 +85,14 @@ describe('a reply that took longer than a master may be silent', () => {
     return { sent, asked, reply: runner.run('release', namedKeys(['a']), [], (raw) => raw) };
   }
 
-  it('counts if the master is confirmed', async () => {
-    const { sent, reply } = await late(true);
-    expect(await reply).toBe('old');
-    expect(sent).toHaveLength(1);
+  it.each([
+    ['counts if the master is confirmed', true, ['old']],
+    ['does not count if the master is not confirmed: the command is sent again', false, ['old', 'new']],
+  ])('%s', async (_, isMaster, masters) => {
+    const { sent, asked, reply } = await late(isMaster);
+    expect(await reply).toBe(masters.at(-1));
+    expect(sent).toHaveLength(masters.length);
+    expect(asked).toEqual(masters);
   });
 
   it('is doubted after a suspension, which performance.now() does not count', async () => {
@@ -103,13 +107,6 @@ describe('a reply that took longer than a master may be silent', () => {
     expect(asked).toEqual(['old', 'new']);
     now.mockRestore();
   });
-
-  it('does not count if the master is not confirmed: the command is sent again', async () => {
-    const { sent, asked, reply } = await late(false);
-    expect(await reply).toBe('new');
-    expect(sent).toHaveLength(2);
-    expect(asked).toEqual(['old', 'new']);
-  });
 });
 
 describe('a script that the server did not know', () => {
@@ -121,18 +118,14 @@ describe('a script that the server did not know', () => {
     await expect(reply).rejects.toThrow('no further command');
   });
 
-  it('is not sent again behind the limit', async () => {
-    const { reply, isUnknown, commands } = setUp();
+  it.each<[string, ScriptName, string[]]>([
+    ['is not sent again', 'acquire', ['evalsha']],
+    ['is sent as text even then, since it releases something', 'release', ['evalsha', 'eval']],
+  ])('behind the limit %s: %s', async (_, script, sent) => {
+    const { reply, isUnknown, commands } = setUp(script);
     await expect(reply).rejects.toThrow('did not answer within 20 ms');
     await isUnknown(0);
-    expect(commands()).toEqual(['evalsha']);
-  });
-
-  it('is sent as text even then if it releases something', async () => {
-    const { reply, isUnknown, commands } = setUp('release');
-    await expect(reply).rejects.toThrow('did not answer within 20 ms');
-    await isUnknown(0);
-    expect(commands()).toEqual(['evalsha', 'eval']);
+    expect(commands()).toEqual(sent);
   });
 
   it('is sent as text once, and by its hash behind that', async () => {
