@@ -178,6 +178,7 @@ export const MODULE_OPTIONS = new Options(
   },
   {
     cluster: 'write connection: { cluster: [{ host, port }, …] }',
+    useFactory: 'write RedisLockModule.forRootAsync({ useFactory })',
     logger: "log lines go to Nest's logger: write app.useLogger(…)",
     // `name` is an option of Sentinels, and probably meant as `instance`.
     ...hints(

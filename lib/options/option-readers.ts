@@ -313,10 +313,10 @@ function isPlain(written: object): boolean {
 
 /** The names here, and the names that other lock libraries use. */
 const ELSEWHERE: Readonly<Record<string, readonly string[]>> = {
-  key: ['name', 'keys'],
+  key: ['name', 'keys', 'resource'],
   expire: ['ttl', 'lease', 'leaseTime', 'lockAtMostFor', 'duration'],
-  renewedLease: ['lockWatchdogTimeout'],
-  waitTimeout: ['timeout', 'waitTime', 'wait'],
+  renewedLease: ['lockWatchdogTimeout', 'lockTimeout'],
+  waitTimeout: ['timeout', 'waitTime', 'wait', 'acquireTimeout', 'retryCount', 'retryDelay'],
   holdAtLeast: ['lockAtLeastFor'],
   kind: ['type', 'lockType', 'mode'],
   permits: ['concurrency', 'maxConcurrent'],
