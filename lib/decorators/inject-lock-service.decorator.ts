@@ -1,5 +1,4 @@
 import { Inject } from '@nestjs/common';
-import { refuseUrls } from '../common/refuse-urls.js';
 import { getLockServiceToken } from '../module/redis-lock.tokens.js';
 
 /**
@@ -8,6 +7,5 @@ import { getLockServiceToken } from '../module/redis-lock.tokens.js';
  * The service of the instance without a name needs no decorator: Nest injects it by its class.
  */
 export function InjectLockService(name?: string): PropertyDecorator & ParameterDecorator {
-  refuseUrls('@InjectLockService', name);
   return Inject(getLockServiceToken(name));
 }

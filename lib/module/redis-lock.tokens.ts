@@ -15,7 +15,7 @@ const modules = (options: string): string =>
  * @throws LockConfigError for a URL, whose password would be printed with the token
  */
 export function getLockServiceToken(name: string = DEFAULT_INSTANCE): symbol {
-  refuseUrls('getLockServiceToken', name);
+  refuseUrls('the name of a RedisLockModule', name);
   return Symbol.for(
     name === DEFAULT_INSTANCE
       ? `LockService: ${modules('')}`

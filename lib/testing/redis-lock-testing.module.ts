@@ -11,7 +11,7 @@ import { LockTesting, TESTING_MODULE_OPTIONS, type LockTestingOptions } from './
  * @throws LockConfigError for a URL: its password would be printed with the token
  */
 export function getLockTestingToken(name: string = DEFAULT_INSTANCE): InjectionToken<LockTesting> {
-  refuseUrls('getLockTestingToken', name);
+  refuseUrls('the name of a RedisLockModule', name);
   return name === DEFAULT_INSTANCE ? LockTesting : Symbol.for(`LockTesting '${name}'`);
 }
 

@@ -13,10 +13,6 @@ import { refuseFeature } from '../refused-features.js';
 /** For how long a latch stays closed without a count-down, in ms. */
 const LIFETIME = 86_400_000;
 
-const WITHOUT_LATCHES =
-  'Count-down latches need one Redis that counts, and these locks are on several independent masters (Redlock): ' +
-  'set up a second instance on one of them, RedisLockModule.forRoot({ instance, connection }), and get the latch from that.';
-
 /** The default implementation of a count-down latch, on the latches of the engine. */
 export class DefaultCountDownLatch implements CountDownLatch {
   private readonly latches: Latches;
@@ -29,7 +25,8 @@ export class DefaultCountDownLatch implements CountDownLatch {
     private readonly warnings: OptionWarnings,
   ) {
     refuseFeature(engine, 'latches');
-    if (engine.latches === undefined) throw new LockConfigError(WITHOUT_LATCHES);
+    if (engine.latches === undefined)
+      throw new LockConfigError('The store of these locks keeps no count-down latches.');
     this.latches = engine.latches;
   }
 

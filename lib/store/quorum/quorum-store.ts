@@ -68,6 +68,9 @@ const LACKING = Object.freeze({
   permits:
     'Permits need one Redis that counts them, and these locks are on several independent masters (Redlock): set up a second ' +
     'instance on one of them, RedisLockModule.forRoot({ instance, connection }), and acquire the permits there.',
+  latches:
+    'Count-down latches need one Redis that counts, and these locks are on several independent masters (Redlock): set up a ' +
+    'second instance on one of them, RedisLockModule.forRoot({ instance, connection }), and get the latch from that.',
   replicas:
     '`replicas` does not work with several independent masters (Redlock), which take the place of replicas: leave the option out.',
 });
