@@ -18,15 +18,6 @@ const HOLD_ID = 'the id of a hold: hold: holder.id, with a holder of inspect(key
 const readWho = read.text(/\S/, "who releases the lock, such as by: 'ann@bastion'");
 const REPLICAS = new Options({ min: required(read.amount), timeout: or(read.wholeDuration, 1_000) });
 
-/** What is wrong with `holdAtLeast`, in ms, beside `expire`, if that is a fixed lease. */
-export function tooLong(holdAtLeast: number, expire: unknown): string | false {
-  const lease = durationIn(expire) || Infinity;
-  return (
-    holdAtLeast > lease &&
-    `(${holdAtLeast} ms) is longer than expire (${lease} ms): make expire at least as long, or leave it out`
-  );
-}
-
 /** The options of `acquire` and `tryAcquire`. */
 const ACQUIRE = {
   expire: read.expire,
@@ -45,7 +36,12 @@ const ACQUIRE = {
   ),
   owner: read.text(/^[^\s\p{Cc}\p{Cs}]{1,128}$/u, 'a text of 1 to 128 characters without spaces or control characters'),
   reentrant: read.flag,
-  holdAtLeast: related(read.wholeDuration, (ms, { expire }) => tooLong(ms, expire)),
+  holdAtLeast: related(read.wholeDuration, (ms, { expire }) => {
+    const lease = durationIn(expire) || Infinity;
+    return (
+      ms > lease && `(${ms} ms) is longer than expire (${lease} ms): make expire at least as long, or leave it out`
+    );
+  }),
   kind: related(
     read.checked<LockKind>(
       (kind: string) => ['exclusive', 'read', 'write'].includes(kind),

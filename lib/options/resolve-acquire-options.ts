@@ -1,9 +1,8 @@
 import type { HoldTerms, HoldMode } from '../engine/hold.js';
 import type { WaitTerms } from '../engine/waiter.js';
-import { LockConfigError } from '../errors/index.js';
 import type { AcquireOptions, KeyBuilder, LockKind, OnContended } from './acquire-options.js';
 import { durationIn } from '../common/duration.js';
-import { OPTIONS, tooLong, type OptionsOf } from './option-table.js';
+import { OPTIONS, type OptionsOf } from './option-table.js';
 
 /** What applies if a call or a decorator does not say otherwise, in ms. */
 export type CallDefaults = OptionsOf<'defaults'> & {
@@ -101,9 +100,8 @@ function termsOf(
   const { owner, pattern, renewedLease, signal, fair = false, replicas = defaults.replicas } = options;
   const expire = options.expire ?? (renewedLease === undefined ? defaults.expire : 0);
   const { holdAtLeast = Math.min(defaults.holdAtLeast, expire > 0 ? expire : Infinity) } = options;
-  // The default `expire` may be a fixed lease.
-  const wrong = tooLong(holdAtLeast, expire);
-  if (wrong !== false) throw new LockConfigError(`holdAtLeast ${wrong}.`);
+  // Once more, because the default `expire` may be a fixed lease.
+  OPTIONS.acquire.readers.holdAtLeast('holdAtLeast', holdAtLeast, { expire });
   return {
     ...{ owner, pattern, method, fair, replicas, signal, optional, mode, holdAtLeast },
     lease: expire > 0 ? expire : (renewedLease ?? defaults.renewedLease),
