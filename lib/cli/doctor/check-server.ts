@@ -113,6 +113,13 @@ const ONE_NODE = problem(
   'connect to the Cluster, here and in the module: {"cluster":[{"host":"…","port":6379}]}',
 );
 
+/** A Sentinel answers INFO, as a server does, and has no data. */
+export const A_SENTINEL = problem(
+  'Sentinel',
+  'this server is a Sentinel, which keeps no locks',
+  'connect through the Sentinels, here and in the module: {"sentinels":[{"host":"…","port":26379}],"name":"mymaster"}',
+);
+
 /** How many hash slots a Cluster has. */
 const SLOTS = 16_384;
 

@@ -10,7 +10,7 @@ import { checkLayout } from './check-layout.js';
 import { checkFeatures, checkLocking } from './check-locking.js';
 import { checkPermissions } from './check-permissions.js';
 import { checkPubSub } from './check-pubsub.js';
-import { checkInfo, checkSlots, readInfo } from './check-server.js';
+import { A_SENTINEL, checkInfo, checkSlots, readInfo } from './check-server.js';
 import { problem, type Finding } from './finding.js';
 import { trialAt, type Trial } from './trial.js';
 
@@ -57,6 +57,7 @@ async function examineServer(trial: Trial, kind: Deployment['kind']): Promise<Ex
   let clients: string[] | undefined;
   try {
     const info = await readInfo(client.info());
+    if (info?.get('redis_mode') === 'sentinel') return { clients, found: [A_SENTINEL] };
     clients = await clientChannels(server, inCluster);
     const found = [
       ...(info === undefined ? [] : checkInfo(info, kind)),

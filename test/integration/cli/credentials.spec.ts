@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import type { LockState } from 'nestjs-redis-locks';
 import { createLockClient } from 'nestjs-redis-locks/client';
 import { cli, program, type CliResult } from './cli.js';
+import { readReport } from './support.js';
 import { SilentPort } from '../../../lab/testbed/proxies/silent-port.mjs';
 import { overlapping } from '../../../lab/testbed/wait/overlapping.js';
 import { startRedis, type RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';
@@ -129,6 +130,15 @@ describe('the command line program behind Sentinels', () => {
     const alone = JSON.stringify({ ...sentinels.connection, sentinels: [{ host, port }] });
     const { code, stderr } = await program('', ['ls', '-t', '1s', '-c', alone]);
     expect([code, stderr]).toEqual([1, expect.stringMatching(/All sentinels are unreachable/)]);
+  });
+
+  it('doctor recognizes a Sentinel as the server', async () => {
+    const [{ host, port }] = sentinels.connection.sentinels as [{ host: string; port: number }];
+    const { code, findings } = readReport(await cli(`redis://${host}:${port}`, ['doctor', '--json', '-t', '1s']));
+    expect([code, findings[0]]).toMatchObject([
+      3,
+      { status: 'problem', check: 'Sentinel', advice: expect.stringContaining('{"sentinels":') },
+    ]);
   });
 
   it('reports that no Sentinel knows the master', async () => {
