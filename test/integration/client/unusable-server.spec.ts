@@ -73,9 +73,12 @@ it('so do the nodes of a Cluster, and Sentinels', async () => {
   const { host, port } = bench.redis;
   const [node] = cluster.cluster.addresses;
   const withTls = /does not answer with TLS: write redis:/;
-  await refuses({ cluster: [node], options: { redisOptions: { tls: {} } } }, withTls, 10_000);
-  await refuses(createCluster({ rootNodes: [{ socket: node }], defaults: { socket: { tls: true } } }), withTls, 10_000);
-  await refuses({ sentinels: [{ host, port }], name: 'main', sentinelTLS: {} }, withTls, 10_000);
+  const ofNodeRedis = createCluster({ rootNodes: [{ socket: node }], defaults: { socket: { tls: true } } });
+  await Promise.all([
+    refuses({ cluster: [node], options: { redisOptions: { tls: {} } } }, withTls, 10_000),
+    refuses(ofNodeRedis, withTls, 10_000),
+    refuses({ sentinels: [{ host, port }], name: 'main', sentinelTLS: {} }, withTls, 10_000),
+  ]);
 });
 
 it('a server that may expect TLS, or be in protected mode, says so', async () => {
@@ -101,11 +104,13 @@ it('a server that does not answer is named', async () => {
   const silent = new RegExp(
     `${host}:${port} accepts connections and does not answer: if it expects TLS, write rediss:`,
   );
-  await refuses(url, silent, 500);
   const path = `${redis.directory}/redis.sock`;
-  await refuses({ path }, new RegExp(`: ${path} accepts connections and does not answer`), 500);
-  await refuses({ cluster: [{ host, port }] }, silent, 1_500);
-  await refuses({ sentinels: [{ host, port }], name: 'main' }, silent, 10_000);
+  await Promise.all([
+    refuses(url, silent, 500),
+    refuses({ path }, new RegExp(`: ${path} accepts connections and does not answer`), 500),
+    refuses({ cluster: [{ host, port }] }, silent, 1_500),
+    refuses({ sentinels: [{ host, port }], name: 'main' }, silent, 10_000),
+  ]);
   await redis.resume();
 });
 
