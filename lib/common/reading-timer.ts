@@ -22,6 +22,17 @@ export function setReadingTimer(delay: number, callback: () => void): ReadingTim
 /** Resolves after `ms`, once Node has read what has arrived by then. */
 export const pause = (ms: number): Promise<void> => new Promise((resolve) => setReadingTimer(ms, resolve));
 
+/** Whether a promise settles within `ms`. */
+export const settlesWithin = (ms: number, work: Promise<unknown>): Promise<boolean> =>
+  new Promise((resolve) => {
+    const timer = setReadingTimer(ms, () => resolve(false));
+    const settled = (): void => {
+      clearReadingTimer(timer);
+      resolve(true);
+    };
+    work.then(settled, settled);
+  });
+
 /** The time as timers count it. Simulations bring their own. */
 export interface ReadingClock {
   /** ms */

@@ -9,6 +9,8 @@ export const isClass = (value: unknown): boolean =>
 /** Whether a value is a function that may return a result at once. */
 export const isSyncFunction = (value: unknown): boolean =>
   isFunction(value) && !types.isAsyncFunction(value) && !isClass(value);
+/** Whether a value is an error, also of another realm, such as Node's own inside a Jest test. */
+export const isError = (value: unknown): value is Error => value instanceof Error || types.isNativeError(value);
 /** Whether an object has these methods, as a client has that any copy of a package has made. */
 export const hasMethods = (value: unknown, ...names: readonly string[]): value is Record<string, unknown> =>
   isObject(value) && names.every((name) => typeof value[name] === 'function');

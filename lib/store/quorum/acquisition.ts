@@ -1,9 +1,8 @@
 import { isLockConfigError, LockStoreError } from '../../errors/index.js';
 import type { AcquireReply, AcquireRequest, ContendedReply } from '../lock-store.js';
 import type { QuorumMember } from '../quorum-member.js';
-import { graceAfter } from './bell.js';
 import type { Member } from './membership.js';
-import { isMajority, minorityError, type QuorumContext } from './round.js';
+import { graceAfter, isMajority, minorityError, type QuorumContext } from './round.js';
 import { SplitVotes, TieBreak } from './split-votes.js';
 import type { Grant, Vote } from './vote.js';
 import { Votes } from './votes.js';

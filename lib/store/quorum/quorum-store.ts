@@ -1,3 +1,4 @@
+import { Bell, errorsOf, repliesOf, type Answers } from '../../common/answers.js';
 import { systemClock, type Clock } from '../../common/clock.js';
 import type { LockLogger } from '../../common/logger.js';
 import { isLockConfigError, LockConfigError, type LockStoreError } from '../../errors/index.js';
@@ -21,22 +22,19 @@ import {
 } from '../lock-store.js';
 import type { QuorumMember } from '../quorum-member.js';
 import { Acquisition } from './acquisition.js';
-import { Bell, graceAfter } from './bell.js';
 import { QuorumClientRecords } from './client-records.js';
 import { Membership, type Member } from './membership.js';
 import { mergeInspections } from './merge-inspections.js';
 import {
   askEach,
-  errorsOf,
   gather,
   gatherAll,
+  graceAfter,
   isMajority,
   isMinorityWithout,
   minorityError,
-  repliesOf,
   tallyRelease,
   tallyRenewal,
-  type Answers,
   type QuorumContext,
 } from './round.js';
 import { longestTry } from './split-votes.js';

@@ -1,8 +1,8 @@
+import { errorsOf, gather as gatherAnswers, repliesOf, type Answers, type Grace } from '../../common/answers.js';
 import type { Clock } from '../../common/clock.js';
 import { isLockConfigError, LockStoreError } from '../../errors/index.js';
 import type { ReleaseReply, RenewReply } from '../lock-store.js';
 import type { QuorumMember } from '../quorum-member.js';
-import { Bell, graceAfter, type Grace } from './bell.js';
 import type { Member } from './membership.js';
 
 /** The record that all parts of a quorum share. */
@@ -17,13 +17,12 @@ export interface QuorumContext {
   readonly commandTimeout: number;
 }
 
-/** What each master has replied so far, or why it has failed; `undefined`: neither. In the order of the masters. */
-export type Answers<T> = ReadonlyArray<T | Error | undefined>;
+/** If a majority has replied and the outcome is still open, slow masters get at least this many ms more. */
+export const SHORTEST_GRACE = 10;
+const LONGEST_GRACE = 100;
 
-export const repliesOf = <T>(answers: Answers<T>): T[] =>
-  answers.filter((answer): answer is T => answer !== undefined && !(answer instanceof Error));
-
-export const errorsOf = (answers: Answers<unknown>): Error[] => answers.filter((answer) => answer instanceof Error);
+/** The slower the majority was, the more time the others get. */
+export const graceAfter = (ms: number): number => Math.min(Math.max(2 * ms, SHORTEST_GRACE), LONGEST_GRACE);
 
 /**
  * Asks all members in one round. A server counts once, whatever addresses lead to it: after its reply, the connection may
@@ -52,30 +51,14 @@ export const repliedBefore = ({ index }: Member): LockStoreError =>
     transient: true,
   });
 
-/**
- * Passes the answers to `decide` as they come, until it returns an outcome; `undefined`: it depends on other answers. With
- * `last` set, no more answers are awaited, and it has to return an outcome or to throw an error.
- */
-export function gather<T, R>(
+/** Passes the answers of masters to `decide`. The last ones get as much time as `grace` says, once a majority has replied. */
+export const gather = <T, R>(
   { quorum, clock }: QuorumContext,
   asked: ReadonlyArray<Promise<T>>,
   decide: (answers: Answers<T>, last: boolean) => R | undefined,
   grace: Grace = graceAfter,
-): Promise<R> {
-  const answers: Array<T | Error | undefined> = asked.map(() => undefined);
-  const bell = new Bell(clock);
-  asked.forEach((each, i) => {
-    const came = (answer: T | Error): void => {
-      answers[i] = answer;
-      bell.ring();
-    };
-    each.then(came, came);
-  });
-  return bell.until(
-    (last) => decide(answers, last || !answers.includes(undefined)),
-    (ms) => (repliesOf(answers).length < quorum ? undefined : grace(ms)),
-  );
-}
+): Promise<R> =>
+  gatherAnswers(clock, asked, decide, (ms, answers) => (repliesOf(answers).length < quorum ? undefined : grace(ms)));
 
 /**
  * Waits for all masters that answer in time. `key`: the key that they are asked about, if it is one.

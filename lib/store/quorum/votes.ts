@@ -1,7 +1,7 @@
+import { Bell, type Answers } from '../../common/answers.js';
 import type { AcquireRequest, RenewReply } from '../lock-store.js';
 import type { ReinstateReply } from '../quorum-member.js';
-import { Bell } from './bell.js';
-import { isMinorityWithout, repliedBefore, type Answers, type QuorumContext } from './round.js';
+import { isMinorityWithout, repliedBefore, type QuorumContext } from './round.js';
 import { Vote, type Grant } from './vote.js';
 
 /**

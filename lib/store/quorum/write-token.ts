@@ -1,8 +1,7 @@
 import { LockStoreError } from '../../errors/index.js';
 import type { AcquireRequest } from '../lock-store.js';
 import type { FenceReply } from '../quorum-member.js';
-import { SHORTEST_GRACE } from './bell.js';
-import { nthLargest, type QuorumContext } from './round.js';
+import { nthLargest, SHORTEST_GRACE, type QuorumContext } from './round.js';
 import type { Grant, Vote } from './vote.js';
 import type { Votes } from './votes.js';
 

@@ -1,8 +1,8 @@
+import { failureOf, gatherWithin, repliesOf, type Answers } from '../../common/answers.js';
 import { pause } from '../../common/reading-timer.js';
 import { hashSlot } from '../../keys/index.js';
 import { retryDelay } from './connection-options.js';
 import type { Masters } from './connection.js';
-import { failureOf, gather, given, type Answers } from './gather.js';
 import { LastingLine } from './lasting-line.js';
 import {
   addressOf,
@@ -206,16 +206,16 @@ export class ClusterNodes implements Servers, Masters, Commands {
     if (this.attempts > 0) await pause(retryDelay(this.attempts));
     if (this.isOver) return true;
     const giveUp = new AbortController();
-    const isWhole = (sofar: Answers<SlotMap>): boolean => given(sofar).some(({ size }) => size === SLOTS);
+    const isWhole = (sofar: Answers<SlotMap>): boolean => repliesOf(sofar).some(({ size }) => size === SLOTS);
     const asked: Array<Promise<SlotMap>> = [];
     for await (const ask of this.candidates(giveUp.signal)) {
       asked.push(ask());
-      if (isWhole(await gather(asked, STAGGER, (sofar) => isWhole(sofar) || sofar.at(-1) !== undefined))) break;
+      if (isWhole(await gatherWithin(STAGGER, asked, (sofar) => isWhole(sofar) || sofar.at(-1) !== undefined))) break;
     }
-    const answers = await gather(asked, PATIENCE, isWhole);
+    const answers = await gatherWithin(PATIENCE, asked, isWhole);
     giveUp.abort();
     if (this.isOver) return true;
-    const [largest] = given(answers).sort((one, other) => other.size - one.size);
+    const [largest] = repliesOf(answers).sort((one, other) => other.size - one.size);
     if (largest !== undefined) {
       this.adopt(largest);
       return true;
@@ -297,12 +297,12 @@ export class ClusterNodes implements Servers, Masters, Commands {
     replicas.push(...this.absent.map((at) => this.nodeAt(at)).filter(({ commands }) => commands.isReady));
     const witnesses = promptFirst(this.known.filter((node) => node.address !== address)).slice(0, WITNESSES);
     const asked = [...replicas, ...witnesses].map(
-      async ({ commands, at }) => (await this.slotsOf(commands, at.host)).slots[slot],
+      async ({ commands, at }) => (await this.slotsOf(commands, at.host)).slots[slot] ?? null,
     );
-    const agree = (answers: Answers<unknown>): number => given(answers).filter((named) => named === address).length;
-    const denial = (answers: Answers<string | undefined>): string | undefined =>
-      given(answers).find((named) => named !== undefined && named !== address);
-    const answers = await gather(asked, ANSWER_WITHIN, (sofar) => {
+    const agree = (answers: Answers<unknown>): number => repliesOf(answers).filter((named) => named === address).length;
+    const denial = (answers: Answers<string | null>): string | undefined =>
+      repliesOf(answers).find((named): named is string => named !== null && named !== address);
+    const answers = await gatherWithin(ANSWER_WITHIN, asked, (sofar) => {
       if (denial(sofar) !== undefined) return true;
       const [first, rest] = [sofar.slice(0, replicas.length), sofar.slice(replicas.length)];
       if (first.includes(undefined)) return false;
@@ -342,7 +342,7 @@ export class ClusterNodes implements Servers, Masters, Commands {
         void this.refresh();
       },
     };
-    const commands = new LastingLine(this.lines, observer, { waits: true, find: async () => at });
+    const commands = new LastingLine(this.lines, observer, { find: async () => at });
     const mastership = new Mastership((name) => this.isStillMaster(address, hashSlot(name)));
     const node: ClusterNode = { address, at, commands, mastership, isMaster: false };
     this.nodes.set(address, node);

@@ -1,4 +1,4 @@
-import { types } from 'node:util';
+import { isError } from '../../common/type-guards.js';
 import { isLockError } from '../../errors/index.js';
 import { withoutCredentials } from './credentials.js';
 
@@ -99,6 +99,3 @@ const withoutValue = (text: string, code: unknown): string =>
   typeof code === 'string' && code.startsWith('ERR_INVALID_ARG_')
     ? text.replace(/\bReceived .*/g, 'Received ***')
     : text;
-
-/** Also true for an error of another realm, such as Node's own inside a Jest test. */
-const isError = (error: unknown): error is Error => error instanceof Error || types.isNativeError(error);

@@ -14,12 +14,10 @@ export interface LastingLineObserver extends Pick<LineObserver, 'message'> {
 
 export interface LastingLineOptions {
   /**
-   * Whether commands wait for a line and are sent again after a lost reply. A server that has become a replica is left
-   * then. Otherwise commands fail with their line.
+   * Whether commands are sent again after a lost reply. A server that has become a replica is left then. Otherwise commands fail
+   * with their line, also with one that is being opened.
    */
   readonly resends?: boolean;
-  /** Whether commands wait for a line that is being opened, and fail with it. */
-  readonly waits?: boolean;
   /** Finds the server, each time. If left out, it is the one in the options of the client. */
   readonly find?: () => Promise<ServerAddress>;
   /** Checks a line before it is used. If it rejects, another one is opened. */
@@ -92,8 +90,7 @@ export class LastingLine implements Commands {
   }
 
   run(command: Command): void {
-    if (!this.isOpen && (this.isClosed || !(this.options.resends || this.options.waits)))
-      return queueMicrotask(() => command.failed(new Error('Connection is closed.')));
+    if (this.isClosed) return queueMicrotask(() => command.failed(new Error('Connection is closed.')));
     this.unanswered.append(command);
     if (!this.isOpen) return this.open();
     if (this.unanswered.size === 1) this.quietSince = performance.now();

@@ -1,8 +1,7 @@
 import { outside } from '../../common/outside.js';
-import { pause, setReadingTimer } from '../../common/reading-timer.js';
+import { pause, setReadingTimer, settlesWithin } from '../../common/reading-timer.js';
 import { inSlices } from '../../common/slices.js';
 import { hashSlot } from '../../keys/index.js';
-import { gather } from './gather.js';
 import { isMoved } from './server-identity.js';
 import type { Server, Servers } from './servers.js';
 import { lacksCommand } from './store-failure.js';
@@ -144,7 +143,7 @@ export class Listener implements SubscriberObserver {
     const { waiting } = channel;
     let over!: () => void;
     const placed = new Promise<void>((resolve) => waiting.add((over = resolve)));
-    await gather([placed], limit, () => true);
+    await settlesWithin(limit, placed);
     waiting.delete(over);
     return this.subscription(name, patience) !== undefined;
   }

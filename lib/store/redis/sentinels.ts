@@ -1,6 +1,6 @@
 import type { RedisOptions } from 'ioredis';
+import { failureOf, gatherWithin, repliesOf, type Answers } from '../../common/answers.js';
 import { mappedBy } from './connection-options.js';
-import { failureOf, gather, given, type Answers } from './gather.js';
 import { LastingLine } from './lasting-line.js';
 import { askOnce, byAddress, isSame, type Lines, type ServerAddress } from './line.js';
 import type { MasterFinder } from './servers.js';
@@ -130,10 +130,11 @@ export class Sentinels implements MasterFinder {
     const asked = [...this.watched.values()].map((line) =>
       line.send('PING').catch((error: unknown) => {
         if (!isAnswer(error)) throw error;
+        return 'refused';
       }),
     );
-    const isMost = (answers: Answers<unknown>): boolean => 2 * given(answers).length > asked.length;
-    if (!isMost(await gather(asked, ANSWER_WITHIN, isMost))) await this.find().catch(() => undefined);
+    const isMost = (answers: Answers<unknown>): boolean => 2 * repliesOf(answers).length > asked.length;
+    if (!isMost(await gatherWithin(ANSWER_WITHIN, asked, isMost))) await this.find().catch(() => undefined);
     await this.heard;
   }
 
@@ -176,12 +177,12 @@ export class Sentinels implements MasterFinder {
     const signal = AbortSignal.any([giveUp.signal, this.closing.signal]);
     const asked = sentinels.map((sentinel) => this.askOne(sentinel, signal));
     const since = performance.now();
-    const first = await gather(asked, this.options.patience, (answers) => given(answers).length > 0);
-    const grace = given(first).length === 0 ? 0 : Math.max(LEAST_GRACE, performance.now() - since);
-    const answers = await gather(asked, grace, (sofar) => given(sofar).length > sentinels.length / 2);
+    const first = await gatherWithin(this.options.patience, asked, (answers) => repliesOf(answers).length > 0);
+    const grace = repliesOf(first).length === 0 ? 0 : Math.max(LEAST_GRACE, performance.now() - since);
+    const answers = await gatherWithin(grace, asked, (sofar) => repliesOf(sofar).length > sentinels.length / 2);
     giveUp.abort();
-    if (given(answers).length === 0) throw (await failureOf(asked))!;
-    return given(answers);
+    if (repliesOf(answers).length === 0) throw (await failureOf(asked))!;
+    return repliesOf(answers);
   }
 
   /**

@@ -1,6 +1,5 @@
 import { outside } from '../../common/outside.js';
-import { pause } from '../../common/reading-timer.js';
-import { gather } from './gather.js';
+import { pause, settlesWithin } from '../../common/reading-timer.js';
 import type { Line } from './line.js';
 import { isReplica } from './server-identity.js';
 import type { Server, Servers } from './servers.js';
@@ -111,10 +110,7 @@ export class Subscriber {
 
   /** A refusal is an answer. Any other error comes with the end of the connection. */
   private async isAnswered(answer: Promise<unknown>): Promise<boolean> {
-    const comesWithin = async (ms: number): Promise<boolean> => {
-      const [come] = await gather([answer], ms, () => true);
-      return come !== undefined || this.isOver;
-    };
+    const comesWithin = async (ms: number): Promise<boolean> => (await settlesWithin(ms, answer)) || this.isOver;
     if (await comesWithin(DEADLINE)) return true;
     for (;;) {
       const sent = performance.now();

@@ -98,15 +98,20 @@ it.each([
 });
 
 it('commands fail with their line if they are not sent again, and when the connection is closed', async () => {
-  const { lasting, ready } = setUp({});
+  const { lasting, lines, ready } = setUp({});
   const line = await ready(1);
   const lost = lasting.send('A');
   line.break(false);
   await expect(lost).rejects.toThrow('Connection is closed.');
-  await expect(lasting.send('B')).rejects.toThrow('Connection is closed.');
+  const opening = lasting.send('B');
+  await eventually(() => lines.length === 2);
+  lines[1]!.break(false);
+  await expect(opening).rejects.toThrow('Connection is closed.');
+  lasting.close();
+  await expect(lasting.send('C')).rejects.toThrow('Connection is closed.');
 
   const other = setUp();
-  const waiting = other.lasting.send('C');
+  const waiting = other.lasting.send('D');
   other.lasting.close();
   await expect(waiting).rejects.toThrow('Connection is closed.');
 });
