@@ -15,7 +15,7 @@ import { MODULE_OPTIONS, resolveModuleOptions, type RedisLockModuleOptions } fro
 import { LockRegistry } from '../module/redis-lock.registry.js';
 import { DEFAULT_INSTANCE, getLockServiceToken, LOCK_REGISTRY } from '../module/redis-lock.tokens.js';
 import { MemoryBackend } from '../store/memory/memory-backend.js';
-import { MemoryStore } from '../store/memory/memory-store.js';
+import { memoryStore } from '../store/memory/memory-store.js';
 import { Acquisitions } from './acquisitions.js';
 import { ManualClock } from './manual-clock.js';
 import { RecordingEngine } from './recording-engine.js';
@@ -81,7 +81,7 @@ export class LockTesting implements AsyncDisposable {
     const backend = new MemoryBackend(time);
     // With a manual clock, closing must not wait for locks that the test left held.
     const shutdownTimeout = clock === 'manual' ? 0 : (written.shutdownTimeout ?? 0);
-    const resolved = resolveModuleOptions({ ...written, shutdownTimeout, store: () => new MemoryStore(backend) });
+    const resolved = resolveModuleOptions({ ...written, shutdownTimeout, store: () => memoryStore(backend) });
     this.outsider = createLockService({ ...resolved, shutdownTimeout: 0 }, logger, { clock: time });
     this.service = createLockService(resolved, logger, {
       clock: time,

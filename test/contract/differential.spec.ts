@@ -9,7 +9,7 @@ import {
   type StoredLock,
 } from '../../lib/store/lock-store.js';
 import { MemoryBackend } from '../../lib/store/memory/memory-backend.js';
-import { MemoryStore } from '../../lib/store/memory/memory-store.js';
+import { memoryStore } from '../../lib/store/memory/memory-store.js';
 import { RedisStore } from '../../lib/store/redis/redis-store.js';
 import { eventuallyPasses, startRedis, type RedisServer } from '../../lab/testbed/locks/locks.js';
 
@@ -333,7 +333,7 @@ async function compare(ops: readonly Op[]): Promise<void> {
   const backend = new MemoryBackend();
   const sides = [
     await Side.start(prefix, () => new RedisStore(options, quiet)),
-    await Side.start(prefix, () => new MemoryStore(backend)),
+    await Side.start(prefix, () => memoryStore(backend)),
   ] as const;
   const done: string[] = [];
   let since = performance.now();

@@ -6,7 +6,7 @@ import type { RedisConnectionOption } from '../../lib/module/redis-lock.connecti
 import type { LockStore, LockStoreListener } from '../../lib/store/lock-store.js';
 import { redisKeys } from '../../lib/keys/index.js';
 import { MemoryBackend } from '../../lib/store/memory/memory-backend.js';
-import { MemoryStore } from '../../lib/store/memory/memory-store.js';
+import { memoryStore } from '../../lib/store/memory/memory-store.js';
 import { QuorumStore } from '../../lib/store/quorum/quorum-store.js';
 import { redisson } from '../../lib/redisson/index.js';
 import { RedissonStore } from '../../lib/redisson/redisson-store.js';
@@ -25,7 +25,7 @@ const realTime = { sleep: (ms: number) => sleep(ms, undefined), now: () => perfo
 
 /** Locks in memory, on a clock that stands still. */
 export function memoryHarness(
-  make: (backend: MemoryBackend) => LockStore = (backend) => new MemoryStore(backend),
+  make: (backend: MemoryBackend) => LockStore = (backend) => memoryStore(backend),
 ): LockStoreHarness {
   const clock = new ManualClock();
   const backend = new MemoryBackend(clock);
@@ -38,7 +38,7 @@ export function memoryHarness(
       return store;
     },
     truth: async (key) => {
-      const { holds, waiters } = await new MemoryStore(backend).inspect(key);
+      const { holds, waiters } = await memoryStore(backend).inspect(key);
       return { holds: holds.map(({ id, ttl }) => ({ id, left: ttl })), waiting: waiters.map(({ id }) => id) };
     },
     sleep: (ms) => clock.advance(ms),
@@ -49,7 +49,7 @@ export function memoryHarness(
 }
 
 /** A store whose calls, replies and messages are copied, as those of a store in another process are. */
-export const copyingHarness = (): LockStoreHarness => memoryHarness((backend) => copying(new MemoryStore(backend)));
+export const copyingHarness = (): LockStoreHarness => memoryHarness((backend) => copying(memoryStore(backend)));
 
 function copying<Part extends object>(store: Part): Part {
   return new Proxy(store, {

@@ -1,6 +1,6 @@
 import type { HeldReply } from '../../../lib/store/lock-store.js';
 import { MemoryBackend, sharedBackend } from '../../../lib/store/memory/memory-backend.js';
-import { MemoryStore } from '../../../lib/store/memory/memory-store.js';
+import { memoryStore } from '../../../lib/store/memory/memory-store.js';
 import { StagedStore } from '../../../lib/testing/contract/stage.js';
 import { FakeClock, settled } from '../../../lab/testbed/clocks/fake-clock.js';
 
@@ -12,7 +12,7 @@ class Bench {
 
   /** A client that is not subscribed yet. */
   client(): StagedStore {
-    return new StagedStore(new MemoryStore(this.backend));
+    return new StagedStore(memoryStore(this.backend));
   }
 
   async started(): Promise<StagedStore> {
