@@ -4,8 +4,8 @@ import { isError } from './type-guards.js';
 /** What each question was answered with so far, or why it has failed; `undefined`: neither. In the order of the questions. */
 export type Answers<T> = ReadonlyArray<T | Error | undefined>;
 
-export const repliesOf = <T>(answers: Answers<T>): T[] =>
-  answers.filter((answer): answer is T => answer !== undefined && !isError(answer));
+export const repliesOf = <T>(answers: Answers<T>): Array<Exclude<T, Error | undefined>> =>
+  answers.filter((answer): answer is Exclude<T, Error | undefined> => answer !== undefined && !isError(answer));
 
 export const errorsOf = (answers: Answers<unknown>): Error[] => answers.filter(isError);
 
@@ -38,10 +38,11 @@ export function gather<T, R>(
 export const gatherWithin = <T>(
   ms: number,
   asked: ReadonlyArray<Promise<T>>,
-  isEnough: (answers: Answers<T>) => boolean,
+  isEnough: (answers: Answers<T>) => boolean = () => false,
+  clock: BellClock = readingClock,
 ): Promise<Answers<T>> =>
   gather(
-    readingClock,
+    clock,
     asked,
     (answers, last) => (last || isEnough(answers) ? answers : undefined),
     () => ms,
@@ -49,7 +50,7 @@ export const gatherWithin = <T>(
 
 /** Why the first question has failed that did. Questions that have just been given up say so. */
 export const failureOf = async (asked: ReadonlyArray<Promise<unknown>>): Promise<Error | undefined> =>
-  errorsOf(await gatherWithin(0, asked, () => false))[0];
+  errorsOf(await gatherWithin(0, asked))[0];
 
 type BellClock = Pick<ReadingClock, 'now' | 'setTimer' | 'clearTimer'>;
 

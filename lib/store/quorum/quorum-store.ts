@@ -1,4 +1,4 @@
-import { Bell, errorsOf, repliesOf, type Answers } from '../../common/answers.js';
+import { errorsOf, gatherWithin, repliesOf, type Answers } from '../../common/answers.js';
 import { systemClock, type Clock } from '../../common/clock.js';
 import type { LockLogger } from '../../common/logger.js';
 import { isLockConfigError, LockConfigError, type LockStoreError } from '../../errors/index.js';
@@ -173,17 +173,14 @@ export class QuorumStore implements LockStore {
     acquisition?.votes.all.forEach((vote, i) => {
       acquisition.expect(vote, async () => (await replies[i]!).next!, called);
     });
-    const nextReply = acquisition && this.attempt(next, acquisition).catch(() => undefined);
+    const nextReply = acquisition && this.attempt(next, acquisition).catch(asError);
     const released = await gather(this.context, replies, (answers, last) =>
       tallyRelease(this.context, answers, last, key),
     );
     if (nextReply === undefined) return { released, next: undefined };
     // It may take longer than the release does.
     const { clock } = this.context;
-    const bell = new Bell(clock);
-    const reply = await Promise.race([nextReply, bell.rung(clock.now() + NEXT_GRACE)]);
-    // Clears the timer.
-    bell.ring();
+    const [reply] = repliesOf(await gatherWithin(NEXT_GRACE, [nextReply], undefined, clock));
     const later = { outcome: 'queued', time: clock.now(), retryAfter: 0, lastToken: 0, holders: [] } as const;
     return { released, next: reply ?? later };
   }

@@ -198,14 +198,11 @@ export class Listener implements SubscriberObserver {
   private depart(channels: readonly Channel[]): void {
     if (channels.length === 0 || this.closed) return;
     this.observer.lost();
-    const lines = new Set<Subscriber>();
     for (const channel of channels) {
-      const line = channel.line!;
-      lines.add(line);
       // Mostly a command has found the new master first.
-      void (this.servers.hasLeft(channel.slot, line.server) ? this.place(channel) : this.placeLater(channel));
+      void (this.servers.hasLeft(channel.slot, channel.line!.server) ? this.place(channel) : this.placeLater(channel));
     }
-    for (const line of lines) if (!this.isUsed(line)) line.end();
+    this.endUnused();
   }
 
   private isWanted(channel: Channel): boolean {
@@ -232,7 +229,7 @@ export class Listener implements SubscriberObserver {
     }
     if (this.isWanted(channel)) return this.placed(channel);
     this.leave(line, channel);
-    if (!this.isUsed(line)) line.end();
+    this.endUnused();
   }
 
   private isInSlot({ slot }: Channel): boolean {
@@ -306,8 +303,7 @@ export class Listener implements SubscriberObserver {
     const unused = [...this.channels.values()].filter(({ until }) => until < now);
     if (unused.length === 0) return;
     for (const { name } of unused) this.channels.delete(name);
-    const used = new Set([...this.channels.values()].map(({ line }) => line));
-    for (const line of [...this.lines.values()]) if (!used.has(line)) line.end();
+    this.endUnused();
     void inSlices(unused, (channel) => {
       const { line, subscription } = channel;
       // A channel that is being placed is left at the end of `place`.
@@ -320,10 +316,10 @@ export class Listener implements SubscriberObserver {
     if (!line.isOver && !this.channels.has(channel.name)) line.unsubscribe(channel.name, this.isInSlot(channel));
   }
 
-  /** Whether a channel is on this connection. */
-  private isUsed(line: Subscriber): boolean {
-    for (const channel of this.channels.values()) if (channel.line === line) return true;
-    return false;
+  /** Ends the connections on which no channel is left. */
+  private endUnused(): void {
+    const used = new Set([...this.channels.values()].map(({ line }) => line));
+    for (const line of [...this.lines.values()]) if (!used.has(line)) line.end();
   }
 }
 
