@@ -13,7 +13,7 @@ export const errorsOf = (answers: Answers<unknown>): Error[] => answers.filter(i
  * Passes the answers to `decide` as they come, until it returns an outcome; `undefined`: it depends on other answers. With
  * `last` set, no more answers are awaited, and it has to return an outcome or to throw an error.
  */
-export function gather<T, R>(
+export function gatherAnswers<T, R>(
   clock: BellClock,
   asked: ReadonlyArray<Promise<T>>,
   decide: (answers: Answers<T>, last: boolean) => R | undefined,
@@ -41,7 +41,7 @@ export const gatherWithin = <T>(
   isEnough: (answers: Answers<T>) => boolean = () => false,
   clock: BellClock = readingClock,
 ): Promise<Answers<T>> =>
-  gather(
+  gatherAnswers(
     clock,
     asked,
     (answers, last) => (last || isEnough(answers) ? answers : undefined),

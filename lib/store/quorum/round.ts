@@ -1,4 +1,4 @@
-import { errorsOf, gather as gatherAnswers, repliesOf, type Answers, type Grace } from '../../common/answers.js';
+import { errorsOf, gatherAnswers, repliesOf, type Answers, type Grace } from '../../common/answers.js';
 import type { Clock } from '../../common/clock.js';
 import { isLockConfigError, LockStoreError } from '../../errors/index.js';
 import type { ReleaseReply, RenewReply } from '../lock-store.js';
