@@ -15,7 +15,7 @@ export interface LastingLineObserver extends Pick<LineObserver, 'message'> {
 export interface LastingLineOptions {
   /**
    * Whether commands are sent again after a lost reply. A server that has become a replica is left then. Otherwise commands fail
-   * with their line, also with one that is being opened.
+   * with their line, even while it is being opened.
    */
   readonly resends?: boolean;
   /** Finds the server, each time. If left out, it is the one in the options of the client. */
