@@ -1,3 +1,5 @@
+import { settledBy } from '../common/settle.js';
+import { TransientSet } from '../common/transient.js';
 import { isLockStoreError, LockStoreError } from '../errors/index.js';
 import type { EngineContext } from './engine-context.js';
 import { aboutKey } from './refusals.js';
@@ -8,6 +10,8 @@ export class Admission {
   /** Why every acquisition is refused from now on; `undefined`: the engine is open. */
   closing: LockStoreError | undefined;
   private readonly closed = new AbortController();
+  /** Replies that callers need at a shutdown, too. Those to releases are in `Releases`. */
+  private readonly underWay = new TransientSet<Promise<unknown>>();
   private why = 'the application has shut down, make this call before app.close()';
   /** Whether the engine has closed the store. */
   disconnected = false;
@@ -49,18 +53,33 @@ export class Admission {
 
   /**
    * Sends a command that is no acquisition, unless the store is unreachable: the command would run later, when the caller has
-   * given up. If the store fails because the engine has closed it, the error says so.
+   * given up.
    * @param key that the command is about, if it is about one
    * @throws LockStoreError
    */
   async command<T>(key: string | undefined, send: () => Promise<T>): Promise<T> {
     const unreachable = key === undefined ? this.context.store.unreachable : this.unreachable(key);
     if (unreachable !== undefined) throw unreachable;
+    return this.replied(send());
+  }
+
+  /** Passes a reply on. If the store fails because the engine has closed it, the error says so. */
+  async replied<T>(reply: Promise<T>): Promise<T> {
+    this.underWay.add(reply);
     try {
-      return await send();
+      return await reply;
     } catch (error) {
       if (!this.disconnected || !isLockStoreError(error)) throw error;
       throw new LockStoreError(`${this.why}: locks can neither be read nor changed any more`, { cause: error });
+    } finally {
+      this.underWay.delete(reply);
     }
+  }
+
+  /** Resolves when these commands have their replies, or after `timeout` ms. */
+  async settled(timeout: number): Promise<void> {
+    if (this.underWay.size === 0) return;
+    const { timers, clock } = this.context;
+    await settledBy(timers, { at: clock.now() + timeout }, Promise.allSettled(this.underWay.values()));
   }
 }

@@ -90,7 +90,7 @@ export class Handovers implements IdTable {
     const { key, grant } = hold;
     const { id } = grant;
     // If it fails, the hold may still stand under its old id, and waits for the next call.
-    const reply = await this.releases.beforeClosing(store.offer({ key, id, offer, lease }));
+    const reply = await this.admission.replied(store.offer({ key, id, offer, lease }));
     this.grants.remove(hold);
     if (typeof reply === 'number') {
       events.released(hold);

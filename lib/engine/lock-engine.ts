@@ -33,8 +33,8 @@ import { Watchdog } from './watchdog.js';
 export { NO_TOKEN } from '../store/lock-store.js';
 export type { HoldSurvey, ListReply, ListRequest, Offer, StoredLock, StoreFeature, HoldSurveyRequest };
 
-/** At most so many ms are spent at shutdown on waiting for releases. */
-const LAST_RELEASES = 1_000;
+/** At most so many ms are spent at shutdown on waiting for the last replies. */
+const LAST_REPLIES = 1_000;
 
 /** The shutdown names at most so many holds that it waits for. */
 const MOST_REPORTED = 20;
@@ -210,7 +210,8 @@ export class LockEngine {
     await this.grants.empty(timeout);
     await this.releases.settled(deadline);
     await this.releases.endAll();
-    await this.storeReleases.settled(Math.min(limits.commandTimeout, LAST_RELEASES));
+    const last = Math.min(limits.commandTimeout, LAST_REPLIES);
+    await Promise.all([this.storeReleases.settled(last), this.admission.settled(last)]);
     timers.close();
     this.admission.disconnected = true;
     await store.close();

@@ -21,8 +21,8 @@ export interface PermitGrant {
 
 /** Sends releases to the store, repeats failed ones, and finds releases without a reply. */
 export class Releases {
-  /** Releases and offers without a reply: releases of holds by the id of the acquisition, others by themselves. */
-  private readonly pending = new TransientMap<string | object, Promise<unknown>>();
+  /** Releases without a reply: those of holds by the id of the acquisition, others by themselves. */
+  private readonly pending = new TransientMap<string | ReleaseRequest, Promise<ReleaseReply>>();
   /** Grants whose command has failed. One retry says all, since a command says how many permits are left when it is sent. */
   private readonly keeping = new Set<PermitGrant>();
   /** Makes the releases that have failed and are to be sent again, by the id of the acquisition. */
@@ -38,33 +38,30 @@ export class Releases {
   send(request: ReleaseRequest, until: number, name: string | ReleaseRequest = request): Promise<ReleaseReply> {
     const { clock, store } = this.context;
     const keepUntil = clock.now() + request.keep;
-    const reply = this.beforeClosing(store.release(request), name);
-    reply.catch((error: LockStoreError) => {
-      if (!this.retries(error) || clock.now() > until) return;
-      const again = (): ReleaseRequest => {
-        const keep = Math.max(0, Math.ceil(keepUntil - clock.now()));
-        return { ...request, keep, next: undefined };
-      };
-      this.failed.set(request.id, again);
-      const isOfUse = (): boolean => clock.now() < until;
-      this.again('release', request.key, error, isOfUse, () => {
-        this.failed.delete(request.id);
-        this.send(again(), until).catch(() => undefined);
-      });
-    });
-    return reply;
-  }
-
-  /** A shutdown waits for this reply before it disconnects, see `settled`. */
-  beforeClosing<Reply>(reply: Promise<Reply>, name: string | object = reply): Promise<Reply> {
+    const reply = store.release(request);
     this.pending.set(name, reply);
-    const over = (): void => void this.pending.delete(name);
-    reply.then(over, over);
+    reply.then(
+      () => this.pending.delete(name),
+      (error: LockStoreError) => {
+        this.pending.delete(name);
+        if (!this.retries(error) || clock.now() > until) return;
+        const again = (): ReleaseRequest => {
+          const keep = Math.max(0, Math.ceil(keepUntil - clock.now()));
+          return { ...request, keep, next: undefined };
+        };
+        this.failed.set(request.id, again);
+        const isOfUse = (): boolean => clock.now() < until;
+        this.again('release', request.key, error, isOfUse, () => {
+          this.failed.delete(request.id);
+          this.send(again(), until).catch(() => undefined);
+        });
+      },
+    );
     return reply;
   }
 
   /** The release of the hold with this id, if it has no reply yet. */
-  ofHold(id: string): Promise<unknown> | undefined {
+  ofHold(id: string): Promise<ReleaseReply> | undefined {
     return this.pending.get(id);
   }
 

@@ -124,6 +124,17 @@ describe('createLockClient', () => {
     },
   );
 
+  it('waits for the replies to commands that are under way when it is closed', async () => {
+    const client = await createLockClient({ ...settings(), shutdownTimeout: 5_000 }, quiet);
+    const latch = client.getCountDownLatch('a');
+    await latch.trySetCount(2);
+    const lock = await client.acquire('a');
+    const closed = client.close();
+    const replies = Promise.all([latch.countDown(), lock.handOver('1s')]);
+    await closed;
+    expect(await replies).toEqual([1, expect.any(String)]);
+  });
+
   it('logs what its end waits for, key by key', async () => {
     const { lines, logger } = logged();
     const options = { store: 'memory', keyPrefix: 'logged', shutdownTimeout: '200ms' } as const;
