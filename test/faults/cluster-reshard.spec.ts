@@ -117,8 +117,8 @@ it('a third of the slots moves while one client waits for 1 500 keys: only their
   expect(await bench.calls('ssubscribe')).toBeLessThan(2 * movedChannels);
   const usual = WAITED_FOR / PERIOD + WAITED_FOR / RENEWED_EVERY + KEPT / (KEPT_LEASE / 3_000);
   expect(await bench.calls('evalsha')).toBeLessThan(2 * (usual * (seconds + 1) + movedChannels));
-  // One look at the slots serves many redirections.
-  expect(await bench.calls('cluster|slots')).toBeLessThan(movedChannels);
+  // One look at the slots serves many redirections: about 15 s⁻¹ of each client. One look each would be 300 s⁻¹ of all.
+  expect(await bench.calls('cluster|slots')).toBeLessThan(100 * (seconds + 1));
 
   const waited = handoffs.filter(({ handle }) => handle === undefined);
   await eventually(async () => {
