@@ -113,6 +113,21 @@ describe('the validity after replies', () => {
   });
 });
 
+describe('the length of the lease that was set last', () => {
+  it.each([
+    ['a look', 0, LEASE - 4_000, LEASE],
+    ['a request for less than is left', 2_000, LEASE - 4_000, LEASE],
+    ['a renewal', LEASE, LEASE, LEASE],
+    ['a longer lease', 2 * LEASE, 2 * LEASE, 2 * LEASE],
+    ['a renewal for a shorter lease than the first', LEASE - 3_000, LEASE - 3_000, LEASE - 3_000],
+  ])('after %s', (_what, lease, left, length) => {
+    const view = viewOf();
+    const at = NOW + 4_000;
+    view.replied(view.ask(at, 0, lease), at + 1, left);
+    expect(view.length).toBe(length);
+  });
+});
+
 describe('the validity of a lease', () => {
   it('counts from the sending of the request, minus 1 % and 2 ms, rounded down', () => {
     expect(validUntil(5_000, 30_000)).toBe(5_000 + 29_700 - 2);
