@@ -34,7 +34,3 @@ export function settledBy(
     if (given.some(({ aborted }) => aborted)) late();
   });
 }
-
-/** Whether a value has a `then`, as promises and the queries of some ORMs have. */
-export const isThenable = (value: unknown): value is PromiseLike<unknown> =>
-  typeof (value as { then?: unknown } | null | undefined)?.then === 'function';

@@ -1,5 +1,4 @@
-import { isThenable } from '../common/settle.js';
-import { isSyncFunction } from '../common/type-guards.js';
+import { isSyncFunction, isThenable } from '../common/type-guards.js';
 import { fault, read } from '../options/option-readers.js';
 import type { OnUnavailable, RunOptions, KeyBuilder } from '../options/acquire-options.js';
 import { isLockKeyError, LockConfigError, LockKeyError } from '../errors/index.js';

@@ -1,6 +1,5 @@
 import { types } from 'node:util';
-import { isGenerator } from '../common/lazy.js';
-import { isFunction } from '../common/type-guards.js';
+import { isFunction, isGenerator } from '../common/type-guards.js';
 import { LockConfigError } from '../errors/index.js';
 import { kindOf, type ReturnKind } from './method-lock-metadata.js';
 

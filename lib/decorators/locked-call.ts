@@ -27,8 +27,7 @@ import type { LockDeclaration } from './lock-declaration.js';
 import type { Method } from './lockable-method.js';
 import type { ReturnKind } from './method-lock-metadata.js';
 import { namesOfKeys } from '../common/describe.js';
-import { isThenable } from '../common/settle.js';
-import { isObject } from '../common/type-guards.js';
+import { isObject, isThenable } from '../common/type-guards.js';
 
 /** Finds the service of a call. Throws if there is none: the method never runs unlocked instead. */
 export type ServiceOf = (self: unknown, declaration: LockDeclaration) => LockService;
