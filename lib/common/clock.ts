@@ -1,5 +1,5 @@
 import { platform, uptime } from 'node:os';
-import { outside } from './outside.js';
+import { outside } from './async-context.js';
 import { readingClock } from './reading-timer.js';
 
 /** The clock of the engine. Tests and simulations bring their own. */

@@ -1,4 +1,4 @@
-import { outside } from './outside.js';
+import { outside } from './async-context.js';
 
 /** A timer that was set; `clearReadingTimer` takes it. */
 export interface ReadingTimer {

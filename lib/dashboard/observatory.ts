@@ -1,5 +1,5 @@
 import { hostname } from 'node:os';
-import { outside } from '../common/outside.js';
+import { outside } from '../common/async-context.js';
 import type { LockService } from '../service/lock.service.js';
 import { Activity } from './activity.js';
 import type { DashboardState } from './dashboard-state.js';

@@ -1,7 +1,7 @@
 import { messageOf } from '../common/describe.js';
 import type { Clock } from '../common/clock.js';
 import type { LockLogger } from '../common/logger.js';
-import { outside } from '../common/outside.js';
+import { outside } from '../common/async-context.js';
 import type { LockLostError } from '../errors/index.js';
 import type { ClientNames } from './client-names.js';
 import type { KeyTerms } from './hold-terms.js';

@@ -1,4 +1,4 @@
-import { outside } from '../common/outside.js';
+import { outside } from '../common/async-context.js';
 import { settledBy } from '../common/settle.js';
 import { inSlices } from '../common/slices.js';
 import { TransientMap, TransientSet } from '../common/transient.js';

@@ -1,7 +1,6 @@
-import { callerContext } from '../common/caller-context.js';
+import { callerContext, outside } from '../common/async-context.js';
 import { messageOf } from '../common/describe.js';
 import type { LockLogger } from '../common/logger.js';
-import { outside } from '../common/outside.js';
 import type { TimerEntry } from '../common/timer-queue.js';
 import { LockLostError, LOSS_REASONS, type LossReason } from '../errors/index.js';
 import type { AcquireReply, AcquireRequest, HoldMode, StoredHold } from '../store/lock-store.js';

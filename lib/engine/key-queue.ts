@@ -1,6 +1,6 @@
 import { inSlices } from '../common/slices.js';
 import { LinkedList } from '../common/linked-list.js';
-import { outside } from '../common/outside.js';
+import { outside } from '../common/async-context.js';
 import { TransientMap } from '../common/transient.js';
 import { LockStoreError, LockTimeoutError, type LockError } from '../errors/index.js';
 import { UNCONTENDED_BATCH_SIZE, type HoldMode } from '../store/lock-store.js';

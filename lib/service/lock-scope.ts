@@ -1,4 +1,4 @@
-import { scopeStorage } from '../common/caller-context.js';
+import { scopeStorage } from '../common/async-context.js';
 import type { Hold } from '../engine/hold.js';
 import type { LockEngine } from '../engine/lock-engine.js';
 import type { HeldLock } from './handles/held-lock.js';

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Clock } from '../common/clock.js';
 import type { Duration } from '../common/duration.js';
-import { outside } from '../common/outside.js';
+import { outside } from '../common/async-context.js';
 import { read } from '../options/option-readers.js';
 
 interface ManualTimer {

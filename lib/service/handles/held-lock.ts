@@ -2,7 +2,7 @@ import { AsyncResource } from 'node:async_hooks';
 import { inspect, type InspectOptions } from 'node:util';
 import type { Duration } from '../../common/duration.js';
 import { namesOfKeys } from '../../common/describe.js';
-import { outside } from '../../common/outside.js';
+import { outside } from '../../common/async-context.js';
 import type { Hold, LossListener } from '../../engine/hold.js';
 import { NO_TOKEN, type LockEngine, type Offer } from '../../engine/lock-engine.js';
 import { LockConfigError, type LockLostError } from '../../errors/index.js';

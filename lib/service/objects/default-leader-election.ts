@@ -1,7 +1,7 @@
 import { AsyncResource } from 'node:async_hooks';
 import { inspect, type InspectOptions } from 'node:util';
 import { messageOf } from '../../common/describe.js';
-import { outside } from '../../common/outside.js';
+import { outside } from '../../common/async-context.js';
 import { settledBy } from '../../common/settle.js';
 import type { EngineContext } from '../../engine/engine-context.js';
 import { isLockConfigError, LockStoreError, type LockConfigError, type LockLostError } from '../../errors/index.js';

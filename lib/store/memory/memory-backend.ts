@@ -1,5 +1,5 @@
 import { systemClock, type Clock } from '../../common/clock.js';
-import { outside } from '../../common/outside.js';
+import { outside } from '../../common/async-context.js';
 import { LockConfigError } from '../../errors/index.js';
 import type { ClientRecord } from '../client-records.js';
 import type { AcquireAllReply, AcquireRequest, HeldReply, LockStoreListener } from '../lock-store.js';

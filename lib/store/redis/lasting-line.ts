@@ -1,5 +1,5 @@
 import { LinkedList } from '../../common/linked-list.js';
-import { outside } from '../../common/outside.js';
+import { outside } from '../../common/async-context.js';
 import { clearReadingTimer, setReadingTimer, type ReadingTimer } from '../../common/reading-timer.js';
 import { retryDelay } from './connection-options.js';
 import type { Command, Commands, Line, Lines, LineObserver, ServerAddress } from './line.js';

@@ -1,4 +1,4 @@
-import { outside } from '../../common/outside.js';
+import { outside } from '../../common/async-context.js';
 import { pause, setReadingTimer, settlesWithin } from '../../common/reading-timer.js';
 import { inSlices } from '../../common/slices.js';
 import { hashSlot } from '../../keys/index.js';

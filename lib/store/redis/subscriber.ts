@@ -1,4 +1,4 @@
-import { outside } from '../../common/outside.js';
+import { outside } from '../../common/async-context.js';
 import { pause, settlesWithin } from '../../common/reading-timer.js';
 import type { Line } from './line.js';
 import { isReplica } from './server-identity.js';
