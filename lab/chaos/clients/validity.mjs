@@ -77,6 +77,6 @@ export class ValidityLog {
   #lost() {
     const at = this.#now();
     this.#noteLast();
-    this.#history.note('lost', { op: this.#op, at });
+    this.#history.note('lost', { op: this.#op, at, why: this.#signal.reason.message });
   }
 }

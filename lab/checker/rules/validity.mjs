@@ -10,7 +10,8 @@ export function validity(model) {
     const { op, keys, marks, validity: period } = operation;
     const say = (at, message) => found.push({ rule: 'validity', at, key: keys[0], message, operations: [op] });
     if (period?.takenAt !== undefined) {
-      say(period.takenAt, `${op} lost '${keys}' while its lease lasted`);
+      const { why = 'it is not known why' } = marks.find(({ type }) => type === 'lost');
+      say(period.takenAt, `${op} lost '${keys}' while its lease lasted: ${why}`);
       found.at(-1).explanation = takenBy(model, operation, period.takenAt);
     }
     let over = false;
