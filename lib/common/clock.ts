@@ -25,6 +25,8 @@ const WALL_TOLERANCE = 10;
 /** The resolution of the boot time in ms: of `/proc/uptime` (1/100 s), and of whole seconds. */
 const GRAIN = 10;
 const COARSE_GRAIN = 1_000;
+/** ms by which the clocks of two processors may differ, such as in a virtual machine that has moved to another host. */
+const SKEW = 1;
 /** If the bounds of a look are farther apart than so many ms, another look may find more. */
 const SHARP = 2 * GRAIN;
 
@@ -51,7 +53,7 @@ interface Lead {
  * monotonic clock. The wall clock decides nothing: it may have been set.
  */
 class SuspensionDetector {
-  /** ms for which the machine was suspended: a lower bound, short by at most the resolution of the boot time each time. */
+  /** ms for which the machine was suspended, give or take twice the resolution of the boot time each time. */
   suspended = 0;
   private bootLead: Lead;
   private wallLead = 0;
@@ -83,10 +85,10 @@ class SuspensionDetector {
     if (isSharp) this.isFine = true;
     // Otherwise look again: a sharper look may find what this one missed.
     if (isSharp || (!this.isFine && monotonic >= this.knownFrom)) this.wallLead = wall - monotonic;
-    const isSuspension = found.least > known.most;
+    const isSuspension = found.least - known.most > SKEW;
     if (isSuspension) this.suspended += found.most - known.least;
     // A boot time cannot go back against the monotonic clock: a test has replaced one of the two.
-    const isBehind = found.most < known.least;
+    const isBehind = known.least - found.most > SKEW;
     this.bootLead = isSuspension || isBehind ? found : overlap(known, found);
     return isSuspension;
   }

@@ -97,6 +97,22 @@ describe('the system clock', () => {
     expect(most).toBeCloseTo(0, 5);
   });
 
+  it('does not change if the clocks of two processors differ by less than a millisecond', () => {
+    const machine = new FakeMachine();
+    let processor = 0;
+    const clock = new ElapsedClock(Object.assign(machine, { now: () => machine.ran + processor * 0.9 }));
+    for (let look = 0; look < 10_000; look += 1) {
+      machine.pass(7.3);
+      processor = look % 2;
+      machine.wallShift += look % 2 === 0 ? HOUR : -HOUR;
+      clock.now();
+    }
+    expect(clock.suspended).toBe(0);
+    machine.suspend(100);
+    clock.now();
+    expect(clock.suspended).toBeGreaterThanOrEqual(99);
+  });
+
   it('reads the boot time only if it has a reason', () => {
     const { machine, clock } = setUp();
     const { looks } = machine;
