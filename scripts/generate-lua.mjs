@@ -16,20 +16,16 @@ const MODULES = {
   'lib/keys/key-roles.generated.ts': generateKeyRoles,
 };
 
-/** The text of the module with the scripts in `directory`: each part once, and for each script the names of its parts. */
+/** The text of the module with the scripts in `directory`: each part once, and for each script the numbers of its parts. */
 export function generate(directory = LUA) {
-  /** The name of each text: of its file, and a number if the file has several pieces. */
-  const namesOf = new Map();
-  const nameOf = ({ name, text }) => {
-    if (!namesOf.has(text)) {
-      const count = [...namesOf.values()].filter((other) => other.replace(/ \d+$/, '') === name).length;
-      namesOf.set(text, count === 0 ? name : `${name} ${count + 1}`);
-    }
-    return namesOf.get(text);
+  const parts = new Map();
+  const numberOf = ({ name, text }) => {
+    if (!parts.has(text)) parts.set(text, { number: parts.size, name });
+    return parts.get(text).number;
   };
   const scripts = luaFiles(directory).map((file) => {
     const name = basename(file, '.lua');
-    return { key: camelCase(name), name, parts: scriptParts(directory, file).map(nameOf) };
+    return { key: camelCase(name), name, numbers: scriptParts(directory, file).map(numberOf) };
   });
   const names = scripts.map(({ key }) => `'${key}'`).join(' | ') || 'never';
   return `${HEAD}
@@ -44,23 +40,17 @@ export interface LuaScript {
 
 export type ScriptName = ${names};
 
-const PARTS = {
-${[...namesOf].map(([text, name]) => `  '${name}': \`${escaped(text)}\`,\n`).join('')}};
+const PARTS: readonly string[] = [
+${[...parts].map(([text, { number, name }]) => `  // ${number}: ${name}\n  \`${escaped(text)}\`,\n`).join('')}];
 
 /** A script made of its parts, in their order. */
-const script = (name: string, parts: ReadonlyArray<keyof typeof PARTS>): LuaScript => {
+const script = (name: string, parts: readonly number[]): LuaScript => {
   const source = parts.map((part) => PARTS[part]).join('\\n');
   return { name, source, sha1: createHash('sha1').update(source).digest('hex') };
 };
 
 export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
-${scripts.map(formatScript).join('')}};
-`;
-}
-
-function formatScript({ key, name, parts }) {
-  return `  ${key}: script('${name}', [
-${parts.map((part) => `    '${part}',\n`).join('')}  ]),
+${scripts.map(({ key, name, numbers }) => `  ${key}: script('${name}', [${numbers.join(', ')}]),\n`).join('')}};
 `;
 }
 

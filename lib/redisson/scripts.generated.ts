@@ -11,31 +11,42 @@ export interface LuaScript {
 
 export type ScriptName = 'acquireFair' | 'acquirePermits' | 'acquireShared' | 'acquire' | 'forceRelease' | 'inspect' | 'isSharded' | 'latchCountDown' | 'latchCount' | 'latchSet' | 'release' | 'renew';
 
-const PARTS = {
-  'acquire-fair': `local LOCK, LATCH = KEYS[1], KEYS[2]
+const PARTS: readonly string[] = [
+  // 0: acquire-fair
+  `local LOCK, LATCH = KEYS[1], KEYS[2]
 local owner, lease, waits, has_waited = ARGV[1], tonumber(ARGV[2]), ARGV[3] == '1', ARGV[4] == '1'`,
-  'shared/names tagged': `local function tagged(lock)
+  // 1: shared/names tagged
+  `local function tagged(lock)
 return string.find(lock, '{', 1, true) and lock or '{' .. lock .. '}'
 end`,
-  'shared/fair-queue times_of': `local function times_of(lock) return 'redisson_lock_timeout:' .. tagged(lock) end`,
-  'shared/fair-queue numbers_of': `local function numbers_of(lock) return times_of(lock) .. ':numbers' end`,
-  'shared/fair-queue asked_of': `local function asked_of(lock) return times_of(lock) .. ':asked' end`,
-  'shared/fair-queue queue_of': `local function queue_of(lock) return 'redisson_lock_queue:' .. tagged(lock) end`,
-  'acquire-fair 2': `local queue, times, asked, numbers = queue_of(LOCK), times_of(LOCK), asked_of(LOCK), numbers_of(LOCK)
+  // 2: shared/fair-queue times_of
+  `local function times_of(lock) return 'redisson_lock_timeout:' .. tagged(lock) end`,
+  // 3: shared/fair-queue numbers_of
+  `local function numbers_of(lock) return times_of(lock) .. ':numbers' end`,
+  // 4: shared/fair-queue asked_of
+  `local function asked_of(lock) return times_of(lock) .. ':asked' end`,
+  // 5: shared/fair-queue queue_of
+  `local function queue_of(lock) return 'redisson_lock_queue:' .. tagged(lock) end`,
+  // 6: acquire-fair
+  `local queue, times, asked, numbers = queue_of(LOCK), times_of(LOCK), asked_of(LOCK), numbers_of(LOCK)
 local function hold()
 redis.call('HSET', LOCK, owner, 1)`,
-  'shared/lengthen lengthen': `local function lengthen(key, ms)
+  // 7: shared/lengthen lengthen
+  `local function lengthen(key, ms)
 ms = math.max(redis.call('PTTL', key), ms)
 redis.call('PEXPIRE', key, ms)
 return ms
 end`,
-  'acquire-fair 3': `lengthen(LOCK, lease)
+  // 8: acquire-fair
+  `lengthen(LOCK, lease)
 return { 1, 0 }
 end`,
-  'shared/fair-queue add_time': `local function add_time(lock, owner, ms)
+  // 9: shared/fair-queue add_time
+  `local function add_time(lock, owner, ms)
 redis.call('ZINCRBY', times_of(lock), string.format('%.0f', ms), owner)
 end`,
-  'acquire-fair 4': `local function keep_places(now)
+  // 10: acquire-fair
+  `local function keep_places(now)
 local place, more = redis.call('ZSCORE', times, owner), 0
 local is_free = redis.call('EXISTS', LOCK) == 0
 if place and redis.call('LINDEX', queue, 0) == owner then
@@ -53,10 +64,12 @@ redis.call('ZADD', asked, time, owner)
 redis.call('PEXPIRE', asked, 10000)
 redis.call('PEXPIRE', numbers, 600000)
 end`,
-  'shared/fair-queue same_client': `local function same_client(owner, other)
+  // 11: shared/fair-queue same_client
+  `local function same_client(owner, other)
 return other and string.match(owner, '^[^:]*') == string.match(other, '^[^:]*')
 end`,
-  'acquire-fair 5': `local function return_to_queue(now, number)
+  // 12: acquire-fair
+  `local function return_to_queue(now, number)
 local at, previous, next = 0, nil, nil
 repeat
 at, previous, next = at + 1, next, redis.call('LINDEX', queue, at)
@@ -91,14 +104,17 @@ redis.call('PEXPIRE', numbers, 600000)
 end
 if redis.call('HEXISTS', LOCK, owner) == 1 then return hold() end
 if redis.call('EXISTS', LATCH) == 1 then return { 2 } end`,
-  'shared/clock clock': `local function clock()
+  // 13: shared/clock clock
+  `local function clock()
 local time = redis.call('TIME')
 return time[1] * 1000 + math.floor(time[2] / 1000)
 end`,
-  'acquire-fair 6': `local now = clock()
+  // 14: acquire-fair
+  `local now = clock()
 if waits then keep_places(now) end
 local first = redis.call('LINDEX', queue, 0)`,
-  'shared/fair-queue remove_waiter': `local function remove_waiter(lock, owner)
+  // 15: shared/fair-queue remove_waiter
+  `local function remove_waiter(lock, owner)
 if redis.call('ZREM', times_of(lock), owner) == 0 then return end
 local queue = queue_of(lock)
 local at = redis.call('LPOS', queue, owner)
@@ -108,22 +124,30 @@ redis.call('LREM', queue, 0, owner)
 if same_client(owner, previous) or same_client(owner, redis.call('LINDEX', queue, at)) then return end
 for _, waiter in ipairs(redis.call('LRANGE', queue, at, -1)) do add_time(lock, waiter, -10000) end
 end`,
-  'shared/fair-queue channel_of': `local function channel_of(lock, owner) return 'redisson_lock__channel:' .. tagged(lock) .. ':' .. owner end`,
-  'shared/publish listeners_of': `local function listeners_of(channel, is_sharded)
+  // 16: shared/fair-queue channel_of
+  `local function channel_of(lock, owner) return 'redisson_lock__channel:' .. tagged(lock) .. ':' .. owner end`,
+  // 17: shared/publish listeners_of
+  `local function listeners_of(channel, is_sharded)
 local reply = redis.pcall('PUBSUB', is_sharded and 'SHARDNUMSUB' or 'NUMSUB', channel)
 if not reply.err then return reply[2] end
 end`,
-  'shared/publish': `local HOW = ARGV[#ARGV]
+  // 18: shared/publish
+  `local HOW = ARGV[#ARGV]
 local unheard = false`,
-  'shared/fair-queue head_of': `local function head_of(lock)`,
-  'shared/fair-queue dies_at': `local function dies_at(lock, owner)`,
-  'shared/publish is_deserted': `local function is_deserted(channel)
+  // 19: shared/fair-queue head_of
+  `local function head_of(lock)`,
+  // 20: shared/fair-queue dies_at
+  `local function dies_at(lock, owner)`,
+  // 21: shared/publish is_deserted
+  `local function is_deserted(channel)
 return HOW ~= 'plain' and listeners_of(channel, HOW == 'sharded') == 0
 end`,
-  'shared/fair-queue dies_at 2': `if not redis.call('ZSCORE', numbers_of(lock), owner) or not is_deserted(channel_of(lock, owner)) then return nil end
+  // 22: shared/fair-queue dies_at
+  `if not redis.call('ZSCORE', numbers_of(lock), owner) or not is_deserted(channel_of(lock, owner)) then return nil end
 return (tonumber(redis.call('ZSCORE', asked_of(lock), owner)) or 0) + 4500
 end`,
-  'shared/fair-queue head_of 2': `while true do
+  // 23: shared/fair-queue head_of
+  `while true do
 local head = redis.call('LINDEX', queue_of(lock), 0)
 local due = head and redis.call('ZSCORE', times_of(lock), head)
 if not due then return head end
@@ -138,46 +162,60 @@ return head, dies
 end
 end
 end`,
-  'acquire-fair 7': `local head, dies = head_of(LOCK)
+  // 24: acquire-fair
+  `local head, dies = head_of(LOCK)
 local left, holder = redis.call('PTTL', LOCK), redis.call('HKEYS', LOCK)[1]
 if not holder then
 if not head or head == owner then`,
-  'shared/fair-queue leave_queue': `local function leave_queue(lock, owner)
+  // 25: shared/fair-queue leave_queue
+  `local function leave_queue(lock, owner)
 local asked = asked_of(lock)
 redis.call('ZREM', asked, owner)
 if redis.call('ZCARD', asked) == 1 and redis.call('ZSCORE', asked, 'kept') then redis.call('DEL', asked) end
 redis.call('ZREM', numbers_of(lock), owner)
 remove_waiter(lock, owner)
 end`,
-  'acquire-fair 8': `leave_queue(LOCK, owner)
+  // 26: acquire-fair
+  `leave_queue(LOCK, owner)
 return hold()
 end`,
-  'shared/fair-queue wake': `local function wake(lock, owner)`,
-  'shared/publish publish': `local function publish(channel, message)
+  // 27: shared/fair-queue wake
+  `local function wake(lock, owner)`,
+  // 28: shared/publish publish
+  `local function publish(channel, message)
 redis.call(HOW == 'sharded' and 'SPUBLISH' or 'PUBLISH', channel, message)
 if HOW == 'single' then return end
 if (listeners_of(channel, HOW ~= 'sharded') or 0) > 0 then unheard = channel end
 end`,
-  'shared/fair-queue wake 2': `publish(channel_of(lock, owner), '0')
+  // 29: shared/fair-queue wake
+  `publish(channel_of(lock, owner), '0')
 end`,
-  'acquire-fair 9': `if head ~= first then wake(LOCK, head) end
+  // 30: acquire-fair
+  `if head ~= first then wake(LOCK, head) end
 left = (redis.call('ZSCORE', times, head) or now + 4000) - now
 if dies then left = math.min(left, dies - now) end
 end
 if waits then join_queue(now) end
 return { 0, left < 0 and 4000 or math.min(left, 4000), holder }`,
-  'acquire-permits': `local SEMAPHORE, LATCH = KEYS[1], KEYS[2]
+  // 31: acquire-permits
+  `local SEMAPHORE, LATCH = KEYS[1], KEYS[2]
 local owner, lease, units, limit, channel = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]`,
-  'shared/names suffixed': `local function suffixed(lock, suffix)`,
-  'shared/names suffixed 2': `return tagged(lock) .. ':' .. suffix
+  // 32: shared/names suffixed
+  `local function suffixed(lock, suffix)`,
+  // 33: shared/names suffixed
+  `return tagged(lock) .. ':' .. suffix
 end`,
-  'acquire-permits 2': `local timeouts = suffixed(SEMAPHORE, 'timeout')`,
-  'shared/permits permit_of': `local function permit_of(owner, i)
+  // 34: acquire-permits
+  `local timeouts = suffixed(SEMAPHORE, 'timeout')`,
+  // 35: shared/permits permit_of
+  `local function permit_of(owner, i)
 if not string.find(owner, '^%x+$') then return owner .. ':' .. i end
 return (string.gsub(owner, '%x%x', function(byte) return string.char(tonumber(byte, 16)) end))
 end`,
-  'shared/permits lengthen_permits': `local function lengthen_permits(lock, owner, lease)`,
-  'shared/permits permits_of': `local function permits_of(lock, owner)
+  // 36: shared/permits lengthen_permits
+  `local function lengthen_permits(lock, owner, lease)`,
+  // 37: shared/permits permits_of
+  `local function permits_of(lock, owner)
 local permits, now = {}, clock()
 while true do
 local permit = permit_of(owner, #permits + 1)
@@ -186,33 +224,42 @@ if not ends or tonumber(ends) <= now then return permits end
 permits[#permits + 1] = permit
 end
 end`,
-  'shared/permits lengthen_permits 2': `local timeouts, permits = suffixed(lock, 'timeout'), permits_of(lock, owner)
+  // 38: shared/permits lengthen_permits
+  `local timeouts, permits = suffixed(lock, 'timeout'), permits_of(lock, owner)
 if #permits == 0 then return -1 end
 local now = clock()
 local left = math.max(lease, redis.call('ZSCORE', timeouts, permits[1]) - now)
 for _, permit in ipairs(permits) do redis.call('ZADD', timeouts, string.format('%.0f', now + left), permit) end
 return left
 end`,
-  'acquire-permits 3': `if lengthen_permits(SEMAPHORE, owner, lease) > 0 then return { 1, 0 } end
+  // 39: acquire-permits
+  `if lengthen_permits(SEMAPHORE, owner, lease) > 0 then return { 1, 0 } end
 if redis.call('EXISTS', LATCH) == 1 then return { 2 } end`,
-  'shared/publish publish 2': `local function publish(channel, message)
+  // 40: shared/publish publish
+  `local function publish(channel, message)
 redis.call(HOW == 'sharded' and 'SPUBLISH' or 'PUBLISH', channel, message)
 if HOW == 'single' then return end`,
-  'shared/publish publish 3': `if (listeners_of(channel, HOW ~= 'sharded') or 0) > 0 then unheard = channel end
+  // 41: shared/publish publish
+  `if (listeners_of(channel, HOW ~= 'sharded') or 0) > 0 then unheard = channel end
 end`,
-  'acquire-permits 4': `if redis.call('SETNX', SEMAPHORE, limit) == 1 then
+  // 42: acquire-permits
+  `if redis.call('SETNX', SEMAPHORE, limit) == 1 then
 redis.call('DEL', timeouts)
 publish(channel, limit)
 end`,
-  'shared/permits end_overdue': `local function end_overdue(lock, channel)
+  // 43: shared/permits end_overdue
+  `local function end_overdue(lock, channel)
 local ended = redis.call('ZREMRANGEBYSCORE', suffixed(lock, 'timeout'), 0, clock())`,
-  'shared/permits give_back': `local function give_back(lock, channel, count)
+  // 44: shared/permits give_back
+  `local function give_back(lock, channel, count)
 local free = redis.call('INCRBY', lock, count)
 if free > 0 then publish(channel, free) end
 end`,
-  'shared/permits end_overdue 2': `if ended > 0 then give_back(lock, channel, ended) end
+  // 45: shared/permits end_overdue
+  `if ended > 0 then give_back(lock, channel, ended) end
 end`,
-  'acquire-permits 5': `end_overdue(SEMAPHORE, channel)
+  // 46: acquire-permits
+  `end_overdue(SEMAPHORE, channel)
 local free = tonumber(redis.call('GET', SEMAPHORE))
 if free < units then
 local all = math.max(limit, free + redis.call('ZCARD', timeouts))
@@ -226,7 +273,8 @@ for i = 1, units do redis.call('ZADD', timeouts, ends, permit_of(owner, i)) end
 local ttl = redis.call('PTTL', SEMAPHORE)
 if ttl > 0 then redis.call('PEXPIRE', timeouts, ttl) end
 return { 1, 0 }`,
-  'acquire-shared': `local LOCK, LATCH = KEYS[1], KEYS[2]
+  // 47: acquire-shared
+  `local LOCK, LATCH = KEYS[1], KEYS[2]
 local owner, lease, wanted, writer = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
 local field = wanted == 'write' and owner .. ':write' or owner
 if redis.call('HEXISTS', LOCK, field) == 0 then
@@ -242,15 +290,20 @@ if free then redis.call('HSET', LOCK, 'mode', wanted) end
 end
 redis.call('HSET', LOCK, field, 1)
 if wanted == 'read' then`,
-  'shared/read-write read_lease': `local function read_lease(lock, owner, i)`,
-  'shared/read-write read_lease 2': `return suffixed(lock, owner .. ':rwlock_timeout:' .. i)
+  // 48: shared/read-write read_lease
+  `local function read_lease(lock, owner, i)`,
+  // 49: shared/read-write read_lease
+  `return suffixed(lock, owner .. ':rwlock_timeout:' .. i)
 end`,
-  'acquire-shared 2': `local own = read_lease(LOCK, owner, 1)
+  // 50: acquire-shared
+  `local own = read_lease(LOCK, owner, 1)
 redis.call('SET', own, 1, 'PX', math.max(redis.call('PTTL', own), lease))
 end`,
-  'acquire-shared 3': `lengthen(LOCK, lease)
+  // 51: acquire-shared
+  `lengthen(LOCK, lease)
 return { 1, 0 }`,
-  'acquire': `local LOCK, LATCH, TOKEN = KEYS[1], KEYS[2], KEYS[3]
+  // 52: acquire
+  `local LOCK, LATCH, TOKEN = KEYS[1], KEYS[2], KEYS[3]
 local owner, lease = ARGV[1], tonumber(ARGV[2])
 local token = 0
 if redis.call('EXISTS', LOCK) == 1 then
@@ -262,49 +315,65 @@ elseif redis.call('EXISTS', LATCH) == 1 then
 return { 2 }
 elseif TOKEN then
 token = redis.call('INCR', TOKEN)`,
-  'acquire 2': `local micros = clock() * 1000
+  // 53: acquire
+  `local micros = clock() * 1000
 if token < micros then
 token = micros
 redis.call('SET', TOKEN, string.format('%.0f', token))
 end
 end
 redis.call('HSET', LOCK, owner, 1)`,
-  'acquire 3': `lengthen(LOCK, lease)
+  // 54: acquire
+  `lengthen(LOCK, lease)
 return { 1, token }`,
-  'force-release': `local ended, told = 0, 0`,
-  'shared/end-hold end_hold': `local function end_hold(lock, owner, channel, shared, permits)`,
-  'shared/names suffixed 3': `local function suffixed(lock, suffix)
+  // 55: force-release
+  `local ended, told = 0, 0`,
+  // 56: shared/end-hold end_hold
+  `local function end_hold(lock, owner, channel, shared, permits)`,
+  // 57: shared/names suffixed
+  `local function suffixed(lock, suffix)
 return tagged(lock) .. ':' .. suffix
 end`,
-  'shared/permits end_permits': `local function end_permits(lock, owner, channel)`,
-  'shared/permits permits_of 2': `local function permits_of(lock, owner)
+  // 58: shared/permits end_permits
+  `local function end_permits(lock, owner, channel)`,
+  // 59: shared/permits permits_of
+  `local function permits_of(lock, owner)
 local permits, now = {}, clock()`,
-  'shared/permits permits_of 3': `while true do
+  // 60: shared/permits permits_of
+  `while true do
 local permit = permit_of(owner, #permits + 1)
 local ends = permit ~= permits[#permits] and redis.call('ZSCORE', suffixed(lock, 'timeout'), permit)
 if not ends or tonumber(ends) <= now then return permits end
 permits[#permits + 1] = permit
 end
 end`,
-  'shared/permits end_permits 2': `local permits = permits_of(lock, owner)
+  // 61: shared/permits end_permits
+  `local permits = permits_of(lock, owner)
 if #permits == 0 then return 0 end
 for _, permit in ipairs(permits) do redis.call('ZREM', suffixed(lock, 'timeout'), permit) end`,
-  'shared/permits end_permits 3': `give_back(lock, channel, #permits)
+  // 62: shared/permits end_permits
+  `give_back(lock, channel, #permits)
 return 1
 end`,
-  'shared/permits is_semaphore': `local function is_semaphore(lock)
+  // 63: shared/permits is_semaphore
+  `local function is_semaphore(lock)
 return redis.call('TYPE', lock).ok == 'string'
 end`,
-  'shared/end-hold end_hold 2': `if is_semaphore(lock) then return end_permits(lock, owner, permits) end`,
-  'shared/read-write read_leases': `local function read_leases(lock, owner)
+  // 64: shared/end-hold end_hold
+  `if is_semaphore(lock) then return end_permits(lock, owner, permits) end`,
+  // 65: shared/read-write read_leases
+  `local function read_leases(lock, owner)
 local keys = {}`,
-  'shared/read-write read_lease 3': `local function read_lease(lock, owner, i)
+  // 66: shared/read-write read_lease
+  `local function read_lease(lock, owner, i)
 return suffixed(lock, owner .. ':rwlock_timeout:' .. i)
 end`,
-  'shared/read-write read_leases 2': `for i = 1, tonumber(redis.call('HGET', lock, owner)) or 0 do keys[i] = read_lease(lock, owner, i) end
+  // 67: shared/read-write read_leases
+  `for i = 1, tonumber(redis.call('HGET', lock, owner)) or 0 do keys[i] = read_lease(lock, owner, i) end
 return keys
 end`,
-  'shared/end-hold end_hold 3': `local leases = read_leases(lock, owner)
+  // 68: shared/end-hold end_hold
+  `local leases = read_leases(lock, owner)
 local reads = redis.call('HDEL', lock, owner)
 local mode = redis.call('HGET', lock, 'mode')
 if not mode then
@@ -315,19 +384,23 @@ for _, key in ipairs(leases) do redis.call('DEL', key) end
 local writes = redis.call('HDEL', lock, owner .. ':write')
 if reads + writes == 0 then return 0 end
 if mode == 'write' and writes == 0 then return 1 end`,
-  'shared/read-write longest_lease': `local function longest_lease(lock)
+  // 69: shared/read-write longest_lease
+  `local function longest_lease(lock)
 local longest = 0`,
-  'shared/read-write longest_read_lease': `local function longest_read_lease(lock, owner)
+  // 70: shared/read-write longest_read_lease
+  `local function longest_read_lease(lock, owner)
 local longest = 0
 for _, key in ipairs(read_leases(lock, owner)) do longest = math.max(longest, redis.call('PTTL', key)) end
 return longest
 end`,
-  'shared/read-write longest_lease 2': `for _, field in ipairs(redis.call('HKEYS', lock)) do
+  // 71: shared/read-write longest_lease
+  `for _, field in ipairs(redis.call('HKEYS', lock)) do
 longest = math.max(longest, longest_read_lease(lock, field))
 end
 return longest
 end`,
-  'shared/end-hold end_hold 4': `local longest = longest_lease(lock)
+  // 72: shared/end-hold end_hold
+  `local longest = longest_lease(lock)
 if longest > 0 then
 redis.call('HSET', lock, 'mode', 'read')
 redis.call('PEXPIRE', lock, longest)
@@ -341,38 +414,52 @@ publish(shared, '0')
 end
 return 1
 end`,
-  'force-release 2': `for i = 5, #ARGV - 1, 2 do
+  // 73: force-release
+  `for i = 5, #ARGV - 1, 2 do
 if end_hold(KEYS[1], ARGV[i], ARGV[1], ARGV[2], ARGV[3]) == 1 then
 ended = ended + 1
 if redis.call('PUBLISH', ARGV[i + 1], 'revoked ' .. ARGV[i] .. ' ' .. ARGV[4]) > 0 then told = told + 1 end
 end
 end`,
-  'shared/fair-queue wake_head': `local function wake_head(lock)
+  // 74: shared/fair-queue wake_head
+  `local function wake_head(lock)
 if redis.call('EXISTS', lock) == 1 then return end`,
-  'shared/fair-queue dies_at 3': `if not redis.call('ZSCORE', numbers_of(lock), owner) or not is_deserted(channel_of(lock, owner)) then return nil end`,
-  'shared/fair-queue dies_at 4': `return (tonumber(redis.call('ZSCORE', asked_of(lock), owner)) or 0) + 4500
+  // 75: shared/fair-queue dies_at
+  `if not redis.call('ZSCORE', numbers_of(lock), owner) or not is_deserted(channel_of(lock, owner)) then return nil end`,
+  // 76: shared/fair-queue dies_at
+  `return (tonumber(redis.call('ZSCORE', asked_of(lock), owner)) or 0) + 4500
 end`,
-  'shared/fair-queue remove_waiter 2': `local function remove_waiter(lock, owner)
+  // 77: shared/fair-queue remove_waiter
+  `local function remove_waiter(lock, owner)
 if redis.call('ZREM', times_of(lock), owner) == 0 then return end
 local queue = queue_of(lock)
 local at = redis.call('LPOS', queue, owner)
 if not at then return end
 local previous = at > 0 and redis.call('LINDEX', queue, at - 1)
 redis.call('LREM', queue, 0, owner)`,
-  'shared/fair-queue remove_waiter 3': `if same_client(owner, previous) or same_client(owner, redis.call('LINDEX', queue, at)) then return end`,
-  'shared/fair-queue remove_waiter 4': `for _, waiter in ipairs(redis.call('LRANGE', queue, at, -1)) do add_time(lock, waiter, -10000) end
+  // 78: shared/fair-queue remove_waiter
+  `if same_client(owner, previous) or same_client(owner, redis.call('LINDEX', queue, at)) then return end`,
+  // 79: shared/fair-queue remove_waiter
+  `for _, waiter in ipairs(redis.call('LRANGE', queue, at, -1)) do add_time(lock, waiter, -10000) end
 end`,
-  'shared/fair-queue wake_head 2': `local head = head_of(lock)`,
-  'shared/fair-queue wake 3': `local function wake(lock, owner)
+  // 80: shared/fair-queue wake_head
+  `local head = head_of(lock)`,
+  // 81: shared/fair-queue wake
+  `local function wake(lock, owner)
 publish(channel_of(lock, owner), '0')
 end`,
-  'shared/fair-queue wake_head 3': `if head then wake(lock, head) end
+  // 82: shared/fair-queue wake_head
+  `if head then wake(lock, head) end
 end`,
-  'force-release 3': `wake_head(KEYS[1])
+  // 83: force-release
+  `wake_head(KEYS[1])
 return { ended, told }`,
-  'inspect': `local LOCK, TOKEN = KEYS[1], KEYS[2]`,
-  'inspect 2': `if is_semaphore(LOCK) then`,
-  'inspect 3': `local permits, now = redis.call('ZRANGE', suffixed(LOCK, 'timeout'), 0, -1, 'WITHSCORES'), clock()
+  // 84: inspect
+  `local LOCK, TOKEN = KEYS[1], KEYS[2]`,
+  // 85: inspect
+  `if is_semaphore(LOCK) then`,
+  // 86: inspect
+  `local permits, now = redis.call('ZRANGE', suffixed(LOCK, 'timeout'), 0, -1, 'WITHSCORES'), clock()
 for i = 1, #permits, 2 do
 if #permits[i] == 16 then
 permits[i] = string.gsub(permits[i], '.', function(byte) return string.format('%02x', string.byte(byte)) end)
@@ -383,12 +470,15 @@ return { redis.call('GET', LOCK), 'permits', permits }
 end
 local mode = redis.call('HGET', LOCK, 'mode')
 local owners = {}`,
-  'shared/read-write longest_read_lease 2': `local function longest_read_lease(lock, owner)
+  // 87: shared/read-write longest_read_lease
+  `local function longest_read_lease(lock, owner)
 local longest = 0`,
-  'shared/read-write longest_read_lease 3': `for _, key in ipairs(read_leases(lock, owner)) do longest = math.max(longest, redis.call('PTTL', key)) end
+  // 88: shared/read-write longest_read_lease
+  `for _, key in ipairs(read_leases(lock, owner)) do longest = math.max(longest, redis.call('PTTL', key)) end
 return longest
 end`,
-  'inspect 4': `for _, field in ipairs(redis.call('HKEYS', LOCK)) do
+  // 89: inspect
+  `for _, field in ipairs(redis.call('HKEYS', LOCK)) do
 if field ~= 'mode' then
 local reads = mode and string.sub(field, -6) ~= ':write'
 owners[#owners + 1] = field
@@ -396,8 +486,10 @@ owners[#owners + 1] = reads and longest_read_lease(LOCK, field) or redis.call('P
 end
 end
 return { redis.call('GET', TOKEN) or 0, mode, owners }`,
-  'is-sharded': `return redis.pcall('PUBSUB', 'SHARDNUMSUB').err and 0 or 1`,
-  'latch-count-down': `local LATCH, RECORD = KEYS[1], KEYS[2]
+  // 90: is-sharded
+  `return redis.pcall('PUBSUB', 'SHARDNUMSUB').err and 0 or 1`,
+  // 91: latch-count-down
+  `local LATCH, RECORD = KEYS[1], KEYS[2]
 local done = redis.call('GET', RECORD)
 if done then return { tonumber(done), 1 } end
 if redis.call('EXISTS', LATCH) == 0 then return { 0, 0 } end
@@ -405,38 +497,52 @@ local left = math.max(0, redis.call('DECR', LATCH))
 redis.call('SET', RECORD, left, 'PX', ARGV[2])
 if left == 0 then
 redis.call('DEL', LATCH)`,
-  'latch-count-down 2': `publish(ARGV[1], '0')
+  // 92: latch-count-down
+  `publish(ARGV[1], '0')
 end
 return { left, 1 }`,
-  'latch-count': `return math.max(0, tonumber(redis.call('GET', KEYS[1]) or 0))`,
-  'latch-set': `local LATCH, RECORD = KEYS[1], KEYS[2]
+  // 93: latch-count
+  `return math.max(0, tonumber(redis.call('GET', KEYS[1]) or 0))`,
+  // 94: latch-set
+  `local LATCH, RECORD = KEYS[1], KEYS[2]
 if redis.call('EXISTS', RECORD) == 1 then return 1 end
 if redis.call('SETNX', LATCH, ARGV[1]) == 0 then return 0 end
 redis.call('SET', RECORD, 1, 'PX', ARGV[3])`,
-  'latch-set 2': `publish(ARGV[2], '1')
+  // 95: latch-set
+  `publish(ARGV[2], '1')
 return 1`,
-  'release': `local LOCK, LATCH = KEYS[1], KEYS[2]
+  // 96: release
+  `local LOCK, LATCH = KEYS[1], KEYS[2]
 local owner, keep = ARGV[1], tonumber(ARGV[5])`,
-  'release 2': `local released = end_hold(LOCK, owner, ARGV[2], ARGV[3], ARGV[4])`,
-  'release 3': `if released == 0 then leave_queue(LOCK, owner) end`,
-  'release 4': `wake_head(LOCK)
+  // 97: release
+  `local released = end_hold(LOCK, owner, ARGV[2], ARGV[3], ARGV[4])`,
+  // 98: release
+  `if released == 0 then leave_queue(LOCK, owner) end`,
+  // 99: release
+  `wake_head(LOCK)
 if keep > 0 then redis.call('SET', LATCH, released, 'PX', keep) end
 return { released, unheard }`,
-  'renew': `local longest = tonumber(ARGV[#ARGV])
+  // 100: renew
+  `local longest = tonumber(ARGV[#ARGV])
 local function renew(lock, owner, lease)`,
-  'renew 2': `if is_semaphore(lock) then return lengthen_permits(lock, owner, lease) end`,
-  'shared/read-write lease_key': `local function lease_key(lock, owner)
+  // 101: renew
+  `if is_semaphore(lock) then return lengthen_permits(lock, owner, lease) end`,
+  // 102: shared/read-write lease_key
+  `local function lease_key(lock, owner)
 if redis.call('HEXISTS', lock, owner) == 0 then
 return redis.call('HEXISTS', lock, owner .. ':write') == 1 and lock or nil
 end`,
-  'shared/read-write lease_key 2': `return redis.call('HEXISTS', lock, 'mode') == 1 and read_lease(lock, owner, 1) or lock
+  // 103: shared/read-write lease_key
+  `return redis.call('HEXISTS', lock, 'mode') == 1 and read_lease(lock, owner, 1) or lock
 end`,
-  'renew 3': `local key = lease_key(lock, owner)
+  // 104: renew
+  `local key = lease_key(lock, owner)
 local left = key and redis.call('PTTL', key) or -2
 if left == -2 then return -1 end
 if key ~= lock and lease > longest then return -2 end
 if left < 0 and lease == 0 then return 2147483647 end`,
-  'renew 4': `left = lengthen(key, lease)
+  // 105: renew
+  `left = lengthen(key, lease)
 if key ~= lock then lengthen(lock, left) end
 return left
 end
@@ -448,243 +554,25 @@ if not worked and string.find(reply.err, 'READONLY', 1, true) then return reply 
 replies[i] = reply
 end
 return replies`,
-};
+];
 
 /** A script made of its parts, in their order. */
-const script = (name: string, parts: ReadonlyArray<keyof typeof PARTS>): LuaScript => {
+const script = (name: string, parts: readonly number[]): LuaScript => {
   const source = parts.map((part) => PARTS[part]).join('\n');
   return { name, source, sha1: createHash('sha1').update(source).digest('hex') };
 };
 
 export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
-  acquireFair: script('acquire-fair', [
-    'acquire-fair',
-    'shared/names tagged',
-    'shared/fair-queue times_of',
-    'shared/fair-queue numbers_of',
-    'shared/fair-queue asked_of',
-    'shared/fair-queue queue_of',
-    'acquire-fair 2',
-    'shared/lengthen lengthen',
-    'acquire-fair 3',
-    'shared/fair-queue add_time',
-    'acquire-fair 4',
-    'shared/fair-queue same_client',
-    'acquire-fair 5',
-    'shared/clock clock',
-    'acquire-fair 6',
-    'shared/fair-queue remove_waiter',
-    'shared/fair-queue channel_of',
-    'shared/publish listeners_of',
-    'shared/publish',
-    'shared/fair-queue head_of',
-    'shared/fair-queue dies_at',
-    'shared/publish is_deserted',
-    'shared/fair-queue dies_at 2',
-    'shared/fair-queue head_of 2',
-    'acquire-fair 7',
-    'shared/fair-queue leave_queue',
-    'acquire-fair 8',
-    'shared/fair-queue wake',
-    'shared/publish publish',
-    'shared/fair-queue wake 2',
-    'acquire-fair 9',
-  ]),
-  acquirePermits: script('acquire-permits', [
-    'acquire-permits',
-    'shared/names suffixed',
-    'shared/names tagged',
-    'shared/names suffixed 2',
-    'acquire-permits 2',
-    'shared/permits permit_of',
-    'shared/clock clock',
-    'shared/permits lengthen_permits',
-    'shared/permits permits_of',
-    'shared/permits lengthen_permits 2',
-    'acquire-permits 3',
-    'shared/publish',
-    'shared/publish publish 2',
-    'shared/publish listeners_of',
-    'shared/publish publish 3',
-    'acquire-permits 4',
-    'shared/permits end_overdue',
-    'shared/permits give_back',
-    'shared/permits end_overdue 2',
-    'acquire-permits 5',
-  ]),
-  acquireShared: script('acquire-shared', [
-    'acquire-shared',
-    'shared/read-write read_lease',
-    'shared/names suffixed',
-    'shared/names tagged',
-    'shared/names suffixed 2',
-    'shared/read-write read_lease 2',
-    'acquire-shared 2',
-    'shared/lengthen lengthen',
-    'acquire-shared 3',
-  ]),
-  acquire: script('acquire', [
-    'acquire',
-    'shared/clock clock',
-    'acquire 2',
-    'shared/lengthen lengthen',
-    'acquire 3',
-  ]),
-  forceRelease: script('force-release', [
-    'force-release',
-    'shared/publish listeners_of',
-    'shared/publish',
-    'shared/publish publish',
-    'shared/clock clock',
-    'shared/names tagged',
-    'shared/end-hold end_hold',
-    'shared/names suffixed 3',
-    'shared/permits end_permits',
-    'shared/permits permits_of 2',
-    'shared/permits permit_of',
-    'shared/permits permits_of 3',
-    'shared/permits end_permits 2',
-    'shared/permits give_back',
-    'shared/permits end_permits 3',
-    'shared/permits is_semaphore',
-    'shared/end-hold end_hold 2',
-    'shared/read-write read_leases',
-    'shared/read-write read_lease 3',
-    'shared/read-write read_leases 2',
-    'shared/end-hold end_hold 3',
-    'shared/read-write longest_lease',
-    'shared/read-write longest_read_lease',
-    'shared/read-write longest_lease 2',
-    'shared/end-hold end_hold 4',
-    'force-release 2',
-    'shared/fair-queue wake_head',
-    'shared/fair-queue channel_of',
-    'shared/fair-queue head_of',
-    'shared/fair-queue times_of',
-    'shared/fair-queue dies_at',
-    'shared/fair-queue numbers_of',
-    'shared/publish is_deserted',
-    'shared/fair-queue dies_at 3',
-    'shared/fair-queue asked_of',
-    'shared/fair-queue dies_at 4',
-    'shared/fair-queue queue_of',
-    'shared/fair-queue remove_waiter 2',
-    'shared/fair-queue same_client',
-    'shared/fair-queue remove_waiter 3',
-    'shared/fair-queue add_time',
-    'shared/fair-queue remove_waiter 4',
-    'shared/fair-queue head_of 2',
-    'shared/fair-queue wake_head 2',
-    'shared/fair-queue wake 3',
-    'shared/fair-queue wake_head 3',
-    'force-release 3',
-  ]),
-  inspect: script('inspect', [
-    'inspect',
-    'shared/permits is_semaphore',
-    'shared/names suffixed',
-    'shared/names tagged',
-    'shared/names suffixed 2',
-    'inspect 2',
-    'shared/clock clock',
-    'inspect 3',
-    'shared/read-write longest_read_lease 2',
-    'shared/read-write read_leases',
-    'shared/read-write read_lease 3',
-    'shared/read-write read_leases 2',
-    'shared/read-write longest_read_lease 3',
-    'inspect 4',
-  ]),
-  isSharded: script('is-sharded', [
-    'is-sharded',
-  ]),
-  latchCountDown: script('latch-count-down', [
-    'latch-count-down',
-    'shared/publish',
-    'shared/publish publish 2',
-    'shared/publish listeners_of',
-    'shared/publish publish 3',
-    'latch-count-down 2',
-  ]),
-  latchCount: script('latch-count', [
-    'latch-count',
-  ]),
-  latchSet: script('latch-set', [
-    'latch-set',
-    'shared/publish',
-    'shared/publish publish 2',
-    'shared/publish listeners_of',
-    'shared/publish publish 3',
-    'latch-set 2',
-  ]),
-  release: script('release', [
-    'release',
-    'shared/publish listeners_of',
-    'shared/publish',
-    'shared/publish publish',
-    'shared/clock clock',
-    'shared/names tagged',
-    'shared/end-hold end_hold',
-    'shared/names suffixed 3',
-    'shared/permits end_permits',
-    'shared/permits permits_of 2',
-    'shared/permits permit_of',
-    'shared/permits permits_of 3',
-    'shared/permits end_permits 2',
-    'shared/permits give_back',
-    'shared/permits end_permits 3',
-    'shared/permits is_semaphore',
-    'shared/end-hold end_hold 2',
-    'shared/read-write read_leases',
-    'shared/read-write read_lease 3',
-    'shared/read-write read_leases 2',
-    'shared/end-hold end_hold 3',
-    'shared/read-write longest_lease',
-    'shared/read-write longest_read_lease',
-    'shared/read-write longest_lease 2',
-    'shared/end-hold end_hold 4',
-    'release 2',
-    'shared/fair-queue times_of',
-    'shared/fair-queue queue_of',
-    'shared/fair-queue remove_waiter 2',
-    'shared/fair-queue same_client',
-    'shared/fair-queue remove_waiter 3',
-    'shared/fair-queue add_time',
-    'shared/fair-queue remove_waiter 4',
-    'shared/fair-queue numbers_of',
-    'shared/fair-queue asked_of',
-    'shared/fair-queue leave_queue',
-    'release 3',
-    'shared/fair-queue wake_head',
-    'shared/fair-queue channel_of',
-    'shared/fair-queue head_of',
-    'shared/fair-queue dies_at',
-    'shared/publish is_deserted',
-    'shared/fair-queue dies_at 2',
-    'shared/fair-queue head_of 2',
-    'shared/fair-queue wake_head 2',
-    'shared/fair-queue wake 3',
-    'shared/fair-queue wake_head 3',
-    'release 4',
-  ]),
-  renew: script('renew', [
-    'renew',
-    'shared/names suffixed',
-    'shared/names tagged',
-    'shared/names suffixed 2',
-    'shared/permits lengthen_permits',
-    'shared/clock clock',
-    'shared/permits permits_of 2',
-    'shared/permits permit_of',
-    'shared/permits permits_of 3',
-    'shared/permits lengthen_permits 2',
-    'shared/permits is_semaphore',
-    'renew 2',
-    'shared/read-write lease_key',
-    'shared/read-write read_lease 3',
-    'shared/read-write lease_key 2',
-    'renew 3',
-    'shared/lengthen lengthen',
-    'renew 4',
-  ]),
+  acquireFair: script('acquire-fair', [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30]),
+  acquirePermits: script('acquire-permits', [31, 32, 1, 33, 34, 35, 13, 36, 37, 38, 39, 18, 40, 17, 41, 42, 43, 44, 45, 46]),
+  acquireShared: script('acquire-shared', [47, 48, 32, 1, 33, 49, 50, 7, 51]),
+  acquire: script('acquire', [52, 13, 53, 7, 54]),
+  forceRelease: script('force-release', [55, 17, 18, 28, 13, 1, 56, 57, 58, 59, 35, 60, 61, 44, 62, 63, 64, 65, 66, 67, 68, 69, 70, 71, 72, 73, 74, 16, 19, 2, 20, 3, 21, 75, 4, 76, 5, 77, 11, 78, 9, 79, 23, 80, 81, 82, 83]),
+  inspect: script('inspect', [84, 63, 32, 1, 33, 85, 13, 86, 87, 65, 66, 67, 88, 89]),
+  isSharded: script('is-sharded', [90]),
+  latchCountDown: script('latch-count-down', [91, 18, 40, 17, 41, 92]),
+  latchCount: script('latch-count', [93]),
+  latchSet: script('latch-set', [94, 18, 40, 17, 41, 95]),
+  release: script('release', [96, 17, 18, 28, 13, 1, 56, 57, 58, 59, 35, 60, 61, 44, 62, 63, 64, 65, 66, 67, 68, 69, 70, 71, 72, 97, 2, 5, 77, 11, 78, 9, 79, 3, 4, 25, 98, 74, 16, 19, 20, 21, 22, 23, 80, 81, 82, 99]),
+  renew: script('renew', [100, 32, 1, 33, 36, 13, 59, 35, 60, 38, 63, 101, 102, 66, 103, 104, 7, 105]),
 };

@@ -11,21 +11,24 @@ export interface LuaScript {
 
 export type ScriptName = 'acquireAll' | 'acquire' | 'addLimit' | 'confirm' | 'fence' | 'forceRelease' | 'handOver' | 'inspect' | 'keepUnits' | 'latchConfirm' | 'latchCountDown' | 'latchCount' | 'latchDelete' | 'latchSet' | 'limit' | 'reinstate' | 'release' | 'renew' | 'setLimit' | 'start' | 'survey';
 
-const PARTS = {
-  'acquire-all': `local all_keys = {}
+const PARTS: readonly string[] = [
+  // 0: acquire-all
+  `local all_keys = {}
 for i, key in ipairs(KEYS) do all_keys[i] = key end
 local function use_lock(position)
 for role = 1, 7 do KEYS[role] = all_keys[7 * (position - 1) + role] end
 end
 local locks = {}`,
-  'shared/modes with_mode': `local function with_mode(record, mode)
+  // 1: shared/modes with_mode
+  `local function with_mode(record, mode)
 record.mode, record.kind = mode, mode
 if mode == 'exclusive' or mode == 'read' then return record end
 local units, limit, slots = string.match(mode, '^permits:(%d+)/(%d+)%*?(%d*)$')
 record.kind, record.units, record.limit, record.slots = 'permits', tonumber(units), tonumber(limit), tonumber(slots)
 return record
 end`,
-  'shared/request request_at': `local function request_at(at)
+  // 2: shared/request request_at
+  `local function request_at(at)
 local id, owner = ARGV[at], ARGV[at + 2]
 local from, waits, period, patience, grant_timeout, batch_size, age, backed_off =
 string.match(ARGV[at + 5], '^(%d+) ([012]) (%d+) (%d+) (%d+) (%d+) ?(%S*) ?(.*)$')
@@ -34,24 +37,29 @@ uncontended_batch_size = tonumber(ARGV[at + 4]), from = tonumber(from), waits = 
 period = tonumber(period), patience = tonumber(patience), grant_timeout = tonumber(grant_timeout),
 batch_size = tonumber(batch_size), age = tonumber(age), ahead = age == 'ahead', backed_off = backed_off ~= '' }, ARGV[at + 1])
 end`,
-  'shared/holds counts_for_owner': `local function counts_for_owner(hold)
+  // 3: shared/holds counts_for_owner
+  `local function counts_for_owner(hold)
 return hold.owner ~= hold.id and hold.status ~= 'kept'
 end`,
-  'shared/holds count_hold': `local function count_hold(sums, hold, change)
+  // 4: shared/holds count_hold
+  `local function count_hold(sums, hold, change)
 sums.holds = sums.holds + change
 sums.units = sums.units + change * (hold.units or 0)
 sums[hold.kind] = sums[hold.kind] + change
 if counts_for_owner(hold) then sums.named = sums.named + change end
 end`,
-  'shared/holds leave_out': `local function leave_out(holds, hold)
+  // 5: shared/holds leave_out
+  `local function leave_out(holds, hold)
 holds.expired[#holds.expired + 1] = hold
 holds.only, holds.known[hold.id] = nil, false
 count_hold(holds.sums, hold, -1)
 end`,
-  'shared/keys assert_layout': `local function assert_layout(found)
+  // 6: shared/keys assert_layout
+  `local function assert_layout(found)
 if found then error('LOCKLAYOUT found ' .. found .. ', expected ' .. 2) end
 end`,
-  'shared/hold read_hold': `local function read_hold(id, text)
+  // 7: shared/hold read_hold
+  `local function read_hold(id, text)
 local mode, status, ends, token, since, owner = string.match(text, '^(%S+) (%a+) (%d+) (%d+) (%d+) (.+)$')
 if not mode then
 assert_layout(redis.call('HGET', KEYS[1], 'layout') or string.find(text, '^%S+ %d+ %d+ %d+ ') and 1)
@@ -60,13 +68,15 @@ end
 return with_mode({ id = id, status = status, ends = tonumber(ends), token = tonumber(token), since = tonumber(since),
 owner = owner }, mode)
 end`,
-  'shared/clock': `local now, now_micros
+  // 8: shared/clock
+  `local now, now_micros
 do
 local time = redis.call('TIME')
 now_micros = time[1] * 1000000 + time[2]
 now = math.floor(now_micros / 1000)
 end`,
-  'shared/holds find_hold': `local function find_hold(holds, id)
+  // 9: shared/holds find_hold
+  `local function find_hold(holds, id)
 if holds.only then return holds.only.id == id and holds.only or nil end
 if not holds.is_many then return end
 if holds.known[id] == nil then
@@ -80,10 +90,12 @@ for _, hold in ipairs(holds.expired) do
 if hold.id == id then return nil, hold end
 end
 end`,
-  'shared/holds owner_field': `local function owner_field(kind, owner)
+  // 10: shared/holds owner_field
+  `local function owner_field(kind, owner)
 return '#owner:' .. kind .. ':' .. owner
 end`,
-  'shared/holds owns': `local function owns(holds, owner, kind)
+  // 11: shared/holds owns
+  `local function owns(holds, owner, kind)
 if holds.sums[kind] == 0 then return false end
 if holds.only then return holds.only.owner == owner and holds.only.status ~= 'kept' end
 local own = find_hold(holds, owner)
@@ -95,18 +107,23 @@ if hold.kind == kind and hold.owner == owner and counts_for_owner(hold) then num
 end
 return number > 0
 end`,
-  'shared/admission reenters': `local function reenters(holds, request)
+  // 12: shared/admission reenters
+  `local function reenters(holds, request)
 if request.kind == 'permits' then return false end
 return owns(holds, request.owner, 'exclusive') or request.kind == 'read' and owns(holds, request.owner, 'read')
 end`,
-  'shared/modes limit_for': `local function limit_for(request)`,
-  'shared/modes limit_set': `local function limit_set()
+  // 13: shared/modes limit_for
+  `local function limit_for(request)`,
+  // 14: shared/modes limit_set
+  `local function limit_set()
 local permits, version = string.match(redis.call('GET', KEYS[6]) or '', '^(%d+) ?(%d*)$')
 return tonumber(permits), version and version ~= '' and version or '0'
 end`,
-  'shared/modes limit_for 2': `return limit_set() or request.limit
+  // 15: shared/modes limit_for
+  `return limit_set() or request.limit
 end`,
-  'shared/admission admits': `local function admits(holds, request)
+  // 16: shared/admission admits
+  `local function admits(holds, request)
 local sums = holds.sums
 if request.kind ~= 'permits' and (sums.holds == 0 or reenters(holds, request)) then return true end
 if request.kind == 'exclusive' or sums[request.kind] ~= sums.holds then return false end
@@ -114,15 +131,18 @@ if request.kind == 'read' then return true end
 request.free = limit_for(request) - sums.units
 return (request.units > 0 or request.drains) and request.free >= math.max(1, request.units)
 end`,
-  'shared/admission exceeds_limit': `local function exceeds_limit(request)
+  // 17: shared/admission exceeds_limit
+  `local function exceeds_limit(request)
 if request.kind ~= 'permits' then return false end
 local limit = limit_for(request)
 return limit > 0 and request.units > limit
 end`,
-  'shared/admission upgrades': `local function upgrades(holds, request)
+  // 18: shared/admission upgrades
+  `local function upgrades(holds, request)
 return request.kind == 'exclusive' and owns(holds, request.owner, 'read') and not owns(holds, request.owner, 'exclusive')
 end`,
-  'shared/ends read_ends': `local function read_ends(ids)
+  // 19: shared/ends read_ends
+  `local function read_ends(ids)
 local fields, holds = {}, {}
 for i = 1, #ids do fields[i] = '+' .. ids[i] end
 local texts = #ids > 0 and redis.call('HMGET', KEYS[1], unpack(fields)) or {}
@@ -131,25 +151,32 @@ if texts[i] then holds[#holds + 1] = read_hold(id, texts[i]) else redis.call('ZR
 end
 return holds
 end`,
-  'shared/clock integer': `local function integer(number)
+  // 20: shared/clock integer
+  `local function integer(number)
 return string.format('%.0f', number)
 end`,
-  'shared/holds some_holders': `local function some_holders(holds)
+  // 21: shared/holds some_holders
+  `local function some_holders(holds)
 local ids = {}`,
-  'shared/ends read_first': `local function read_first(number)
+  // 22: shared/ends read_first
+  `local function read_first(number)
 return read_ends(redis.call('ZRANGE', KEYS[7], '(' .. integer(now), '+inf', 'BYSCORE', 'LIMIT', 0, number))
 end`,
-  'shared/holds some_holders 2': `for _, hold in ipairs(holds.only and { holds.only } or holds.is_many and read_first(4) or {}) do
+  // 23: shared/holds some_holders
+  `for _, hold in ipairs(holds.only and { holds.only } or holds.is_many and read_first(4) or {}) do
 if hold.status ~= 'kept' then ids[#ids + 1] = hold.id end
 end
 return ids
 end`,
-  'shared/holds write_sums': `local function write_sums(sums, ...)
+  // 24: shared/holds write_sums
+  `local function write_sums(sums, ...)
 redis.call('HSET', KEYS[1], '#sums', string.format('%d %d %d %d %d %d', sums.holds, sums.units, sums.exclusive, sums.read,
 sums.named, sums.marked), ...)
 end`,
-  'shared/holds read_holds': `local function read_holds(id)`,
-  'shared/holds read_sums': `local function read_sums(id)
+  // 25: shared/holds read_holds
+  `local function read_holds(id)`,
+  // 26: shared/holds read_sums
+  `local function read_sums(id)
 local sums = { holds = 0, units = 0, exclusive = 0, read = 0, permits = 0, named = 0, marked = 0 }
 local holds = { sums = sums, expired = {}, known = {} }
 local size = redis.call('HLEN', KEYS[1])
@@ -165,12 +192,14 @@ if hold.ends > now then holds.only = hold else leave_out(holds, hold) end
 elseif size > 1 then
 local text, layout, own = unpack(redis.call('HMGET', KEYS[1], '#sums', 'layout', '+' .. id))
 assert_layout(layout)`,
-  'shared/holds refuse': `local function refuse()
+  // 27: shared/holds refuse
+  `local function refuse()
 local _, fields = unpack(redis.call('HSCAN', KEYS[1], '0', 'COUNT', 1))
 read_hold(fields[1], fields[2])
 error('WRONGTYPE the state key holds something that is no lock')
 end`,
-  'shared/holds read_sums 2': `if not text then refuse() end
+  // 28: shared/holds read_sums
+  `if not text then refuse() end
 local number, units, exclusive, read, named, marked = string.match(text, '^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+)$')
 sums.holds, sums.units, sums.exclusive, sums.read = tonumber(number), tonumber(units), tonumber(exclusive), tonumber(read)
 sums.named, sums.marked, sums.permits = tonumber(named), tonumber(marked), number - exclusive - read
@@ -179,12 +208,15 @@ if own and holds.known[id].ends <= now then leave_out(holds, holds.known[id]) en
 end
 return holds
 end`,
-  'shared/holds read_holds 2': `local holds = read_sums(id or '')`,
-  'shared/holds find_expired': `local function find_expired(holds)
+  // 29: shared/holds read_holds
+  `local holds = read_sums(id or '')`,
+  // 30: shared/holds find_expired
+  `local function find_expired(holds)
 if not holds.is_many then return end
 local sums = holds.sums
 if redis.call('ZCARD', KEYS[7]) < sums.holds + sums.marked then`,
-  'shared/ends restore_ends': `local function restore_ends(sums)
+  // 31: shared/ends restore_ends
+  `local function restore_ends(sums)
 local place, added = string.match(redis.call('HGET', KEYS[1], '#next') or '0 0', '^(%d+) (%d+)$')
 redis.call('HDEL', KEYS[1], '#next')
 redis.call('ZREMRANGEBYSCORE', KEYS[7], '-inf', '(0')
@@ -200,10 +232,12 @@ if next_place == '0' and tonumber(added) == 0 then return false end
 redis.call('HSET', KEYS[1], '#next', next_place == '0' and '0 0' or next_place .. ' ' .. added)
 return true
 end`,
-  'shared/holds find_expired 2': `holds.has_more = restore_ends(sums)
+  // 32: shared/holds find_expired
+  `holds.has_more = restore_ends(sums)
 write_sums(sums)
 end`,
-  'shared/ends read_over': `local function read_over()
+  // 33: shared/ends read_over
+  `local function read_over()
 local ids = redis.call('ZRANGE', KEYS[7], 0, integer(now), 'BYSCORE', 'LIMIT', 0, 32)
 local expired = {}
 for _, hold in ipairs(read_ends(ids)) do
@@ -215,28 +249,34 @@ end
 end
 return expired, #ids
 end`,
-  'shared/holds find_expired 3': `local over, looked = read_over()
+  // 34: shared/holds find_expired
+  `local over, looked = read_over()
 for _, hold in ipairs(over) do
 if holds.known[hold.id] ~= false then leave_out(holds, hold) end
 end
 holds.has_more = holds.has_more or looked == 32
 end`,
-  'shared/holds read_holds 3': `find_expired(holds)
+  // 35: shared/holds read_holds
+  `find_expired(holds)
 return holds
 end`,
-  'shared/records has_record': `local function has_record(key, id)
+  // 36: shared/records has_record
+  `local function has_record(key, id)
 local ends = redis.call('ZSCORE', key, id)
 return ends and tonumber(ends) > now
 end`,
-  'shared/token': `local cached, cached_of`,
-  'shared/token last_token': `local function last_token()
+  // 37: shared/token
+  `local cached, cached_of`,
+  // 38: shared/token last_token
+  `local function last_token()
 if cached_of == KEYS[4] then return cached end
 local last = redis.call('GET', KEYS[4])
 cached = last and (tonumber(last) or error('WRONGTYPE the fence key holds something that is no fencing token')) or 0
 cached_of = KEYS[4]
 return cached
 end`,
-  'acquire-all 2': `for position = 1, #all_keys / 7 do
+  // 39: acquire-all
+  `for position = 1, #all_keys / 7 do
 use_lock(position)
 local request = request_at((position - 1) * 6 + 1)
 local holds = read_holds(request.id)
@@ -255,39 +295,50 @@ end
 locks[position] = { holds = holds, request = request, mine = mine }
 end
 local reply = {}`,
-  'shared/grant grant': `local function grant(holds, request, lease, batch_size, pushed)
+  // 40: shared/grant grant
+  `local function grant(holds, request, lease, batch_size, pushed)
 local mode, slots = request.mode, 1`,
-  'shared/grant granted_mode': `local function granted_mode(request)
+  // 41: shared/grant granted_mode
+  `local function granted_mode(request)
 local units, slots = request.free, 1
 if not request.drains then`,
-  'shared/queue fair_waits': `local function fair_waits()
+  // 42: shared/queue fair_waits
+  `local function fair_waits()
 return redis.call('HGET', KEYS[3], 'fair') ~= false
 end`,
-  'shared/grant granted_mode 2': `slots = fair_waits() and 1 or math.max(1, math.min(request.slots, math.floor(request.free / request.units)))
+  // 43: shared/grant granted_mode
+  `slots = fair_waits() and 1 or math.max(1, math.min(request.slots, math.floor(request.free / request.units)))
 units = slots * request.units
 end
 return 'permits' .. ':' .. integer(units) .. '/' .. integer(request.limit), slots
 end`,
-  'shared/grant grant 2': `if request.slots or request.drains then mode, slots = granted_mode(request) end`,
-  'shared/token next_token': `local function next_token(lease, count, least)
+  // 44: shared/grant grant
+  `if request.slots or request.drains then mode, slots = granted_mode(request) end`,
+  // 45: shared/token next_token
+  `local function next_token(lease, count, least)
 local token = math.max(last_token() + 1, now_micros)
 if token > now_micros then count = math.min(count, 50) end
 count = math.max(count, least)`,
-  'shared/token remember_token': `local function remember_token(token, lease)
+  // 46: shared/token remember_token
+  `local function remember_token(token, lease)
 local ahead = math.min(math.max(0, (token - now_micros) / 1000), 86400000)
 cached, cached_of = token, KEYS[4]
 redis.call('SET', KEYS[4], integer(token), 'PX', integer(600000 + lease + ahead))
 end`,
-  'shared/token next_token 2': `remember_token(token + count - 1, lease)
+  // 47: shared/token next_token
+  `remember_token(token + count - 1, lease)
 return token, count
 end`,
-  'shared/grant grant 3': `local token, reserved = next_token(lease, batch_size, slots)
+  // 48: shared/grant grant
+  `local token, reserved = next_token(lease, batch_size, slots)
 local alone = request.kind == 'permits' and batch_size >= 1000
 local hold = with_mode({ id = request.id, status = pushed and 'pushed' or alone and 'alone' or 'held',
 ends = now + lease, token = token, since = now, owner = request.owner, batch_size = reserved }, mode)`,
-  'shared/holds add_hold': `local function add_hold(holds, hold)
+  // 49: shared/holds add_hold
+  `local function add_hold(holds, hold)
 local old = find_hold(holds, hold.id)`,
-  'shared/holds keep_state_for': `local function keep_state_for(holds, hold)
+  // 50: shared/holds keep_state_for
+  `local function keep_state_for(holds, hold)
 local ends = hold.ends
 if hold.status == 'pushed' then
 ends = ends + math.max(ends - hold.since, 2 + 100 * 10) + 500
@@ -296,20 +347,23 @@ if holds.sums.holds > 1 then ends = math.max(ends, now + redis.call('PTTL', KEYS
 redis.call('PEXPIREAT', KEYS[1], integer(ends))
 if holds.is_many then redis.call('PEXPIREAT', KEYS[7], integer(ends + 600000)) end
 end`,
-  'shared/holds save_sums': `local function save_sums(holds, ...)
+  // 51: shared/holds save_sums
+  `local function save_sums(holds, ...)
 if not holds.is_many then return end
 if holds.sums.holds > 0 then return write_sums(holds.sums, ...) end
 redis.call('UNLINK', KEYS[1], KEYS[7])
 holds.is_many = false
 end`,
-  'shared/holds count_owner': `local function count_owner(hold, change)
+  // 52: shared/holds count_owner
+  `local function count_owner(hold, change)
 if not counts_for_owner(hold) then return end
 local field = owner_field(hold.kind, hold.owner)
 local number = (tonumber(redis.call('HGET', KEYS[1], field)) or 0) + change
 if number > 0 then return field, number end
 redis.call('HDEL', KEYS[1], field)
 end`,
-  'shared/holds take_out': `local function take_out(holds, hold)
+  // 53: shared/holds take_out
+  `local function take_out(holds, hold)
 holds.known[hold.id] = false
 if not holds.is_many then
 holds.only = nil
@@ -320,7 +374,8 @@ redis.call('HDEL', KEYS[1], '+' .. hold.id)
 if redis.call('ZREM', KEYS[7], hold.id, '!' .. hold.id) == 2 then holds.sums.marked = holds.sums.marked - 1 end
 return count_owner(hold, -1)
 end`,
-  'shared/holds drop_expired': `local function drop_expired(holds)
+  // 54: shared/holds drop_expired
+  `local function drop_expired(holds)
 local expired = holds.expired
 if #expired == 0 then return end
 for _, hold in ipairs(expired) do
@@ -329,44 +384,56 @@ if field then redis.call('HSET', KEYS[1], field, number) end
 end
 holds.expired = {}
 save_sums(holds)`,
-  'shared/parked count_as_absent': `local function count_as_absent(id)
+  // 55: shared/parked count_as_absent
+  `local function count_as_absent(id)
 local lifetime = redis.call('PTTL', KEYS[2])`,
-  'shared/records write_record': `local function write_record(key, id, lifetime)
+  // 56: shared/records write_record
+  `local function write_record(key, id, lifetime)
 redis.call('ZREMRANGEBYSCORE', key, '-inf', integer(now))
 redis.call('ZADD', key, integer(now + lifetime), id)
 redis.call('PEXPIRE', key, integer(math.max(redis.call('PTTL', key), lifetime)))
 end`,
-  'shared/messages client_of': `local function client_of(id)
+  // 57: shared/messages client_of
+  `local function client_of(id)
 return string.match(id, '^[^:]+')
 end`,
-  'shared/parked count_as_absent 2': `if lifetime > 0 then write_record(KEYS[5], client_of(id), lifetime) end
+  // 58: shared/parked count_as_absent
+  `if lifetime > 0 then write_record(KEYS[5], client_of(id), lifetime) end
 end`,
-  'shared/holds drop_expired 2': `for _, hold in ipairs(expired) do
+  // 59: shared/holds drop_expired
+  `for _, hold in ipairs(expired) do
 if hold.status == 'pushed' then count_as_absent(hold.id) end
 end
 end`,
-  'shared/holds remove_hold': `local function remove_hold(holds, hold)
+  // 60: shared/holds remove_hold
+  `local function remove_hold(holds, hold)
 drop_expired(holds)
 count_hold(holds.sums, hold, -1)
 save_sums(holds, take_out(holds, hold))
 if holds.sums.holds == 1 and holds.is_many then`,
-  'shared/ends read_latest': `local function read_latest(number)
+  // 61: shared/ends read_latest
+  `local function read_latest(number)
 return read_ends(redis.call('ZRANGE', KEYS[7], '+inf', '(' .. integer(now), 'BYSCORE', 'REV', 'LIMIT', 0, number))
 end`,
-  'shared/holds remove_hold 2': `local last = read_latest(1)[1]
+  // 62: shared/holds remove_hold
+  `local last = read_latest(1)[1]
 if last then keep_state_for(holds, last) end
 end
 end`,
-  'shared/holds add_hold 2': `if old then remove_hold(holds, old) else drop_expired(holds) end`,
-  'shared/hold text_of': `local function text_of(hold)
+  // 63: shared/holds add_hold
+  `if old then remove_hold(holds, old) else drop_expired(holds) end`,
+  // 64: shared/hold text_of
+  `local function text_of(hold)
 return string.format('%s %s %.0f %.0f %.0f %s', hold.mode, hold.status, hold.ends, hold.token, hold.since, hold.owner)
 end`,
-  'shared/holds add_hold 3': `if holds.sums.holds == 0 then
+  // 65: shared/holds add_hold
+  `if holds.sums.holds == 0 then
 holds.only = hold
 count_hold(holds.sums, hold, 1)
 redis.call('HSET', KEYS[1], hold.id, text_of(hold))
 else`,
-  'shared/holds note_end': `local function note_end(holds, hold)
+  // 66: shared/holds note_end
+  `local function note_end(holds, hold)
 holds.known[hold.id] = hold
 redis.call('ZADD', KEYS[7], integer(hold.ends), hold.id)
 if hold.status == 'alone' then
@@ -374,7 +441,8 @@ redis.call('ZADD', KEYS[7], -1, '!' .. hold.id)
 holds.sums.marked = holds.sums.marked + 1
 end
 end`,
-  'shared/holds become_many': `local function become_many(holds)
+  // 67: shared/holds become_many
+  `local function become_many(holds)
 redis.call('UNLINK', KEYS[7])
 holds.is_many = true
 local first = holds.only
@@ -384,30 +452,36 @@ write_sums(holds.sums, '+' .. first.id, text_of(first), count_owner(first, 1))
 redis.call('HDEL', KEYS[1], first.id)
 note_end(holds, first)
 end`,
-  'shared/holds add_hold 4': `if not holds.is_many then become_many(holds) end
+  // 68: shared/holds add_hold
+  `if not holds.is_many then become_many(holds) end
 count_hold(holds.sums, hold, 1)
 note_end(holds, hold)
 write_sums(holds.sums, '+' .. hold.id, text_of(hold), count_owner(hold, 1))
 end
 keep_state_for(holds, hold)
 end`,
-  'shared/grant grant 4': `add_hold(holds, hold)
+  // 69: shared/grant grant
+  `add_hold(holds, hold)
 if request.kind == 'permits' then redis.call('PEXPIRE', KEYS[6], 604800000) end
 return hold
 end`,
-  'shared/request held': `local function held(hold, code, more)
+  // 70: shared/request held
+  `local function held(hold, code, more)
 return { code or 1, now, more or -1, hold.token, hold.ends - now, hold.batch_size or 1, hold.units }
 end`,
-  'acquire-all 3': `for position, lock in ipairs(locks) do
+  // 71: acquire-all
+  `for position, lock in ipairs(locks) do
 use_lock(position)
 local hold = lock.mine or grant(lock.holds, lock.request, lock.request.lease, 1)
 local parts = held(hold)
 for i = 1, 7 do reply[#reply + 1] = parts[i] or 0 end
 end
 return reply`,
-  'acquire': `local known = ARGV[3] == 'exclusive' and redis.call('EXISTS', KEYS[1], KEYS[2], KEYS[5], KEYS[4])
+  // 72: acquire
+  `local known = ARGV[3] == 'exclusive' and redis.call('EXISTS', KEYS[1], KEYS[2], KEYS[5], KEYS[4])
 local last = known == 1 and redis.call('GET', KEYS[4])`,
-  'acquire 2': `if known == 0 or last and (tonumber(last) or math.huge) < now_micros then
+  // 73: acquire
+  `if known == 0 or last and (tonumber(last) or math.huge) < now_micros then
 local id, lease, token = ARGV[2], ARGV[5], string.format('%.0f', now_micros)
 local owner, since = ARGV[4] == '' and id or ARGV[4], string.sub(token, 1, -4)
 redis.call('SET', KEYS[4], string.format('%.0f', now_micros + math.max(1, ARGV[6]) - 1), 'PX', 600000 + lease)
@@ -415,10 +489,13 @@ redis.call('HSET', KEYS[1], id, 'exclusive held ' .. since + lease .. ' ' .. tok
 redis.call('PEXPIRE', KEYS[1], lease)
 return now_micros
 end`,
-  'acquire 3': `local request = request_at(2)
+  // 74: acquire
+  `local request = request_at(2)
 request.drains = request.units == 0 and not request.waits`,
-  'acquire 4': `local holds = read_holds(request.id)`,
-  'shared/grant granted_mode 3': `local function granted_mode(request)
+  // 75: acquire
+  `local holds = read_holds(request.id)`,
+  // 76: shared/grant granted_mode
+  `local function granted_mode(request)
 local units, slots = request.free, 1
 if not request.drains then
 slots = fair_waits() and 1 or math.max(1, math.min(request.slots, math.floor(request.free / request.units)))
@@ -426,7 +503,8 @@ units = slots * request.units
 end
 return 'permits' .. ':' .. integer(units) .. '/' .. integer(request.limit), slots
 end`,
-  'shared/holds remove_hold 3': `local function remove_hold(holds, hold)
+  // 77: shared/holds remove_hold
+  `local function remove_hold(holds, hold)
 drop_expired(holds)
 count_hold(holds.sums, hold, -1)
 save_sums(holds, take_out(holds, hold))
@@ -435,25 +513,31 @@ local last = read_latest(1)[1]
 if last then keep_state_for(holds, last) end
 end
 end`,
-  'shared/holds add_hold 5': `if old then remove_hold(holds, old) else drop_expired(holds) end
+  // 78: shared/holds add_hold
+  `if old then remove_hold(holds, old) else drop_expired(holds) end
 if holds.sums.holds == 0 then
 holds.only = hold
 count_hold(holds.sums, hold, 1)
 redis.call('HSET', KEYS[1], hold.id, text_of(hold))
 else`,
-  'shared/holds write_hold': `local function write_hold(holds, hold)
+  // 79: shared/holds write_hold
+  `local function write_hold(holds, hold)
 redis.call('HSET', KEYS[1], holds.is_many and '+' .. hold.id or hold.id, text_of(hold))
 end`,
-  'shared/messages': `local CHANNELS, KEY = string.match(ARGV[1], '^([^\\n]+)\\n(.+)$')
+  // 80: shared/messages
+  `local CHANNELS, KEY = string.match(ARGV[1], '^([^\\n]+)\\n(.+)$')
 local TAG = string.find(CHANNELS, '{', 1, true)
 local BUS = TAG and string.sub(CHANNELS, 1, TAG - 1) .. 'bus:' or CHANNELS
 local SHARDED = TAG and redis.REDIS_VERSION_NUM ~= nil`,
-  'shared/try-acquire try_acquire': `local function try_acquire(holds, request, after_release)
+  // 81: shared/try-acquire try_acquire
+  `local function try_acquire(holds, request, after_release)
 local from = request.from`,
-  'shared/admission is_closed': `local function is_closed(holds)
+  // 82: shared/admission is_closed
+  `local function is_closed(holds)
 return holds.sums.exclusive > 0
 end`,
-  'shared/queue read_ticket': `local function read_ticket(id, text)
+  // 83: shared/queue read_ticket
+  `local function read_ticket(id, text)
 if not text then return { id = id, stale_at = 0 } end
 local since, mode, retry_at, stale_at, lease, grant_timeout, batch_size, owner =
 string.match(text, '^(%d+) (%S+) (%d+) (%d+) (%d+) (%d+) (%d+) (.+)$')
@@ -461,7 +545,8 @@ assert_layout(not since and 1)
 return with_mode({ id = id, since = tonumber(since), retry_at = tonumber(retry_at), stale_at = tonumber(stale_at),
 lease = tonumber(lease), grant_timeout = tonumber(grant_timeout), batch_size = tonumber(batch_size), owner = owner }, mode)
 end`,
-  'shared/queue tickets_of': `local function tickets_of(ids)
+  // 84: shared/queue tickets_of
+  `local function tickets_of(ids)
 if #ids == 0 then return ids end
 local fields = { unpack(ids) }
 fields[#fields + 1] = 'fair'
@@ -472,17 +557,21 @@ local tickets = {}
 for i, id in ipairs(ids) do tickets[i] = read_ticket(id, texts[i]) end
 return tickets, texts[#fields - 1] ~= false
 end`,
-  'shared/parked read_parked': `local function read_parked()
+  // 85: shared/parked read_parked
+  `local function read_parked()
 return (tickets_of(redis.call('ZRANGE', KEYS[2], integer(4503599627370496), '+inf', 'BYSCORE', 'LIMIT', 0, 5)))
 end`,
-  'shared/queue count_fair': `local function count_fair(change)
+  // 86: shared/queue count_fair
+  `local function count_fair(change)
 local count = (tonumber(redis.call('HGET', KEYS[3], 'fair')) or 0) + change
 if count > 0 then redis.call('HSET', KEYS[3], 'fair', count) else redis.call('HDEL', KEYS[3], 'fair') end
 end`,
-  'shared/queue is_fair': `local function is_fair(batch_size)
+  // 87: shared/queue is_fair
+  `local function is_fair(batch_size)
 return batch_size == 0
 end`,
-  'shared/queue drop_ticket': `local function drop_ticket(id, batch_size)
+  // 88: shared/queue drop_ticket
+  `local function drop_ticket(id, batch_size)
 if not batch_size then
 local text, layout = unpack(redis.call('HMGET', KEYS[3], id, 'layout'))
 assert_layout(layout)
@@ -491,35 +580,44 @@ end
 if redis.call('HDEL', KEYS[3], id) == 1 and is_fair(batch_size) then count_fair(-1) end
 return redis.call('ZREM', KEYS[2], id)
 end`,
-  'shared/queue write_ticket': `local function write_ticket(ticket)
+  // 89: shared/queue write_ticket
+  `local function write_ticket(ticket)
 redis.call('HSET', KEYS[3], ticket.id, string.format('%.0f %s %.0f %.0f %.0f %.0f %.0f %s', ticket.since, ticket.mode,
 ticket.retry_at, ticket.stale_at, ticket.lease, ticket.grant_timeout, ticket.batch_size, ticket.owner))
 end`,
-  'shared/messages call_if_known': `local function call_if_known(...)
+  // 90: shared/messages call_if_known
+  `local function call_if_known(...)
 local reply = redis.pcall(...)
 local failure = type(reply) == 'table' and reply.err
 if failure and (string.find(failure, 'NOPERM', 1, true) or string.find(failure, 'ACL', 1, true)
 or string.find(failure, 'user executing', 1, true)) then error(failure, 0) end
 return not failure and reply
 end`,
-  'shared/messages publish_yield': `local function publish_yield(id)`,
-  'shared/messages publish_to_client': `local function publish_to_client(id, ...)
+  // 91: shared/messages publish_yield
+  `local function publish_yield(id)`,
+  // 92: shared/messages publish_to_client
+  `local function publish_to_client(id, ...)
 call_if_known('PUBLISH', BUS .. client_of(id), table.concat({ ... }, ' '))
 end`,
-  'shared/messages publish_yield 2': `publish_to_client(id, 'yield', id, KEY)
+  // 93: shared/messages publish_yield
+  `publish_to_client(id, 'yield', id, KEY)
 end`,
-  'shared/messages channel_of': `local function channel_of(id)
+  // 94: shared/messages channel_of
+  `local function channel_of(id)
 return (SHARDED and CHANNELS or BUS) .. client_of(id)
 end`,
-  'shared/messages is_present': `local function is_present(id)
+  // 95: shared/messages is_present
+  `local function is_present(id)
 if TAG and not SHARDED then return true end
 local reply = call_if_known('PUBSUB', SHARDED and 'SHARDNUMSUB' or 'NUMSUB', channel_of(id))
 return not reply or reply[2] > 0
 end`,
-  'shared/retry-time free_at': `local function free_at(holds, request)
+  // 96: shared/retry-time free_at
+  `local function free_at(holds, request)
 if holds.only then return holds.only.ends end
 if not holds.is_many then return end`,
-  'shared/ends first_end': `local function first_end()
+  // 97: shared/ends first_end
+  `local function first_end()
 local found = redis.call('ZRANGE', KEYS[7], '(' .. integer(now), '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
 local hold = read_ends({ found[1] })[1]
 if not hold or hold.ends == tonumber(found[2]) then return hold and hold.ends end
@@ -531,20 +629,24 @@ redis.pcall('ZADD', KEYS[7], 'XX', integer(each.ends), each.id)
 end
 return first <= last and first or nil
 end`,
-  'shared/retry-time free_at 2': `if request.kind ~= 'exclusive' then return first_end() end
+  // 98: shared/retry-time free_at
+  `if request.kind ~= 'exclusive' then return first_end() end
 local last = read_latest(1)[1]
 return last and last.ends
 end`,
-  'shared/grant-waiters grant_waiters': `local function grant_waiters(holds, asker, from, tell_first)
+  // 99: shared/grant-waiters grant_waiters
+  `local function grant_waiters(holds, asker, from, tell_first)
 drop_expired(holds)
 local absent = {}
 local function can_take_grant(id)
 if id == asker then return true end
 local client = client_of(id)`,
-  'shared/parked is_absent': `local function is_absent(id)
+  // 100: shared/parked is_absent
+  `local function is_absent(id)
 return has_record(KEYS[5], client_of(id)) or not is_present(id)
 end`,
-  'shared/grant-waiters grant_waiters 2': `if absent[client] == nil then absent[client] = is_absent(id) end
+  // 101: shared/grant-waiters grant_waiters
+  `if absent[client] == nil then absent[client] = is_absent(id) end
 return not absent[client]
 end
 local granted, refused, head = {}, {}, nil
@@ -557,10 +659,12 @@ end
 local owners_may_follow = false
 local rank, looked, more = from, 0, -1
 local tickets, some_fair = {}, nil`,
-  'shared/parked park': `local function park(id)
+  // 102: shared/parked park
+  `local function park(id)
 redis.call('ZADD', KEYS[2], integer(redis.call('ZSCORE', KEYS[2], id) + 4503599627370496), id)
 end`,
-  'shared/queue read_tickets': `local function read_tickets(rank, count)
+  // 103: shared/queue read_tickets
+  `local function read_tickets(rank, count)
 local places = redis.call('ZRANGE', KEYS[2], rank, rank + count - 1, 'WITHSCORES')
 local ids = {}
 for i = 1, #places, 2 do
@@ -568,7 +672,8 @@ if tonumber(places[i + 1]) < 4503599627370496 then ids[#ids + 1] = places[i] end
 end
 return tickets_of(ids)
 end`,
-  'shared/grant-waiters grant_waiters 3': `while true do
+  // 104: shared/grant-waiters grant_waiters
+  `while true do
 if #tickets == 0 then
 local fair
 tickets, fair = read_tickets(rank, 2)
@@ -607,26 +712,31 @@ end
 end
 if tell_first then tell_first(granted[1] and granted[1].id) end
 local single_grants = #granted > 0 and some_fair ~= false and fair_waits()`,
-  'shared/messages publish_to_waiter': `local function publish_to_waiter(id, ...)
+  // 105: shared/messages publish_to_waiter
+  `local function publish_to_waiter(id, ...)
 call_if_known(SHARDED and 'SPUBLISH' or 'PUBLISH', channel_of(id), table.concat({ ... }, ' '))
 end`,
-  'shared/messages publish_granted': `local function publish_granted(hold)
+  // 106: shared/messages publish_granted
+  `local function publish_granted(hold)
 local node = SHARDED and redis.pcall('CLUSTER', 'MYID')
 if type(node) ~= 'string' then node = '-' end
 publish_to_waiter(hold.id, 'granted', hold.id, integer(hold.token), integer(hold.ends - now), integer(now),
 hold.batch_size, hold.units or 0, node, KEY)
 end`,
-  'shared/grant-waiters grant_waiters 4': `for _, hold in ipairs(granted) do
+  // 107: shared/grant-waiters grant_waiters
+  `for _, hold in ipairs(granted) do
 if single_grants then
 hold.batch_size = 1
 if hold.kind == 'read' then publish_yield(hold.id) end
 end
 if hold.id ~= asker then publish_granted(hold) end
 end`,
-  'shared/messages publish_retry': `local function publish_retry(id, delay)
+  // 108: shared/messages publish_retry
+  `local function publish_retry(id, delay)
 publish_to_waiter(id, 'retry', id, integer(delay), KEY)
 end`,
-  'shared/grant-waiters grant_waiters 5': `for _, id in ipairs(refused) do publish_retry(id, 0) end
+  // 109: shared/grant-waiters grant_waiters
+  `for _, id in ipairs(refused) do publish_retry(id, 0) end
 local free = head and free_at(holds, head)
 if free and head.id ~= asker and head.retry_at > free + 1000 then
 head.retry_at = free + 2
@@ -636,8 +746,10 @@ end
 if holds.has_more and more < 0 then more = from end
 return more, head
 end`,
-  'shared/try-acquire try_acquire 2': `if has_record(KEYS[5], request.id) then return { 3, now, (grant_waiters(holds, nil, from)) } end`,
-  'shared/try-acquire try_acquire 3': `local refusal = exceeds_limit(request) and { 7, now, -1, limit_for(request) }
+  // 110: shared/try-acquire try_acquire
+  `if has_record(KEYS[5], request.id) then return { 3, now, (grant_waiters(holds, nil, from)) } end`,
+  // 111: shared/try-acquire try_acquire
+  `local refusal = exceeds_limit(request) and { 7, now, -1, limit_for(request) }
 or upgrades(holds, request) and { 4, now, -1 }
 if refusal then
 if drop_ticket(request.id) == 1 or after_release then refusal[3] = grant_waiters(holds, nil, from) end
@@ -648,23 +760,28 @@ drop_ticket(request.id)
 local hold = grant(holds, request, request.lease, request.batch_size)
 return held(hold, 1, after_release and grant_waiters(holds, nil, from))
 end`,
-  'shared/try-acquire not_held': `local function not_held(code, holds, more, delay)`,
-  'shared/holds some_holders 3': `local function some_holders(holds)
+  // 112: shared/try-acquire not_held
+  `local function not_held(code, holds, more, delay)`,
+  // 113: shared/holds some_holders
+  `local function some_holders(holds)
 local ids = {}
 for _, hold in ipairs(holds.only and { holds.only } or holds.is_many and read_first(4) or {}) do
 if hold.status ~= 'kept' then ids[#ids + 1] = hold.id end
 end
 return ids
 end`,
-  'shared/try-acquire not_held 2': `return { code, now, more, delay, last_token(), unpack(some_holders(holds)) }
+  // 114: shared/try-acquire not_held
+  `return { code, now, more, delay, last_token(), unpack(some_holders(holds)) }
 end`,
-  'shared/retry-time retry_time': `local function retry_time(holds, rank, request)
+  // 115: shared/retry-time retry_time
+  `local function retry_time(holds, rank, request)
 local follows = request.period >= request.grant_timeout * 10
 local free = not follows and free_at(holds, request)
 if not free then return now + request.period end
 return math.min(now + request.period, free + 2 + math.min(rank, 100) * 10)
 end`,
-  'shared/try-acquire try_acquire 4': `if not request.waits then
+  // 116: shared/try-acquire try_acquire
+  `if not request.waits then
 local more, head = grant_waiters(holds, nil, from)
 if more < 0 and not head and admits(holds, request) then
 drop_ticket(request.id)
@@ -674,20 +791,24 @@ return not_held(2, holds, more, retry_time(holds, 0, request) - now)
 end
 local changed = after_release or request.age or #holds.expired > 0 or holds.has_more
 drop_expired(holds)`,
-  'shared/take-place take_place': `local function take_place(request)
+  // 117: shared/take-place take_place
+  `local function take_place(request)
 local id, age = request.id, request.age`,
-  'shared/take-place last_place': `local function last_place()
+  // 118: shared/take-place last_place
+  `local function last_place()
 local last = tonumber(redis.call('ZREVRANGE', KEYS[2], 0, 0, 'WITHSCORES')[2])
 if not last or last < 4503599627370496 then return last, false end
 local unparked = redis.call('ZRANGE', KEYS[2], '(' .. integer(4503599627370496), '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, 1, 'WITHSCORES')[2]
 return math.max(last - 4503599627370496, tonumber(unparked) or 0), true
 end`,
-  'shared/take-place take_place 2': `local last, some_parked = last_place()
+  // 119: shared/take-place take_place
+  `local last, some_parked = last_place()
 local had_ticket, layout = unpack(redis.call('HMGET', KEYS[3], id, 'layout'))
 assert_layout(layout)
 local since = had_ticket and read_ticket(id, had_ticket).since or math.floor(now - (age or 0))
 if had_ticket then redis.call('HDEL', KEYS[3], id) end`,
-  'shared/parked unpark': `local function unpark(id)
+  // 120: shared/parked unpark
+  `local function unpark(id)
 local client, place = client_of(id), tonumber(redis.call('ZSCORE', KEYS[2], id) or 0)
 if place < 4503599627370496 then return end
 local parked = redis.call('ZRANGE', KEYS[2], integer(4503599627370496), '+inf', 'BYSCORE', 'LIMIT', 0, 300, 'WITHSCORES')
@@ -696,7 +817,8 @@ for i = 1, #parked, 2 do
 if client_of(parked[i]) == client then redis.call('ZADD', KEYS[2], integer(parked[i + 1] - 4503599627370496), parked[i]) end
 end
 end`,
-  'shared/take-place take_place 3': `if some_parked then unpark(id) end
+  // 121: shared/take-place take_place
+  `if some_parked then unpark(id) end
 if is_fair(request.batch_size) and not had_ticket then count_fair(1) end
 local added
 if age then
@@ -704,7 +826,8 @@ local place = integer(now_micros - age * 1000)
 added = request.backed_off and redis.call('ZADD', KEYS[2], place, id) or redis.call('ZADD', KEYS[2], 'LT', place, id)
 else
 local place`,
-  'shared/take-place place_ahead': `local function place_ahead()
+  // 122: shared/take-place place_ahead
+  `local function place_ahead()
 if fair_waits() then return end
 local behind
 local tickets = redis.call('ZRANGE', KEYS[2], 0, 64 - 1, 'WITHSCORES')
@@ -715,45 +838,54 @@ if place % 2 == 1 then behind = nil else behind = behind or place end
 end
 return behind and behind + 1
 end`,
-  'shared/take-place take_place 4': `if request.ahead and not had_ticket and last then place = place_ahead() end
+  // 123: shared/take-place take_place
+  `if request.ahead and not had_ticket and last then place = place_ahead() end
 added = redis.call('ZADD', KEYS[2], 'NX', integer(place or (last or 0) + 2 - (last or 0) % 2), id)
 end`,
-  'shared/parked sweep_parked': `local function sweep_parked()
+  // 124: shared/parked sweep_parked
+  `local function sweep_parked()
 for _, ticket in ipairs(read_parked()) do
 if ticket.stale_at <= now then drop_ticket(ticket.id, ticket.batch_size) end
 end
 end`,
-  'shared/take-place take_place 5': `if some_parked then sweep_parked() end
+  // 125: shared/take-place take_place
+  `if some_parked then sweep_parked() end
 redis.call('ZREM', KEYS[5], client_of(id))
 return added == 1, not last, since
 end`,
-  'shared/try-acquire try_acquire 5': `local is_new, was_empty, since = take_place(request)
+  // 126: shared/try-acquire try_acquire
+  `local is_new, was_empty, since = take_place(request)
 local rank = redis.call('ZRANK', KEYS[2], request.id)
 local ticket = { id = request.id, mode = request.mode, since = since, retry_at = retry_time(holds, rank, request),
 stale_at = now + request.patience, lease = request.lease, grant_timeout = request.grant_timeout,
 batch_size = request.batch_size, owner = request.owner }
 write_ticket(ticket)`,
-  'shared/take-place keep_queue_for': `local function keep_queue_for(patience, was_empty)
+  // 127: shared/take-place keep_queue_for
+  `local function keep_queue_for(patience, was_empty)
 local left = redis.call('PTTL', KEYS[3])
 if left >= patience and not was_empty then return end
 left = integer(math.max(left, redis.call('PTTL', KEYS[2]), patience * 5 / 4))
 redis.call('PEXPIRE', KEYS[2], left)
 redis.call('PEXPIRE', KEYS[3], left)
 end`,
-  'shared/try-acquire try_acquire 6': `keep_queue_for(request.patience, was_empty)
+  // 128: shared/try-acquire try_acquire
+  `keep_queue_for(request.patience, was_empty)
 local more = -1
 if changed or rank == 0 or not is_closed(holds) then more = grant_waiters(holds, request.id, from) end
 local mine = find_hold(holds, request.id)
 if mine then return held(mine, 1, more) end`,
-  'shared/end-batches end_batches': `local function end_batches(holds)
+  // 129: shared/end-batches end_batches
+  `local function end_batches(holds)
 for _, hold in ipairs(holds.only and { holds.only } or holds.is_many and read_latest(4) or {}) do
 if hold.status ~= 'kept' then publish_yield(hold.id) end
 end
 end`,
-  'shared/try-acquire try_acquire 7': `if is_fair(request.batch_size) then
+  // 130: shared/try-acquire try_acquire
+  `if is_fair(request.batch_size) then
 end_batches(holds)
 elseif holds.sums.permits > 0 then`,
-  'shared/end-batches end_uncontended_batches': `local function end_uncontended_batches(holds, request)
+  // 131: shared/end-batches end_uncontended_batches
+  `local function end_uncontended_batches(holds, request)
 local client, ended = client_of(request.id), 0
 local only = holds.only
 if only and only.status == 'alone' and client_of(only.id) ~= client then
@@ -778,7 +910,8 @@ holds.sums.marked = holds.sums.marked - ended
 write_sums(holds.sums)
 return ended == 32
 end`,
-  'shared/try-acquire try_acquire 8': `if end_uncontended_batches(holds, request) and more < 0 then more = from end
+  // 132: shared/try-acquire try_acquire
+  `if end_uncontended_batches(holds, request) and more < 0 then more = from end
 elseif is_new then
 local joins = request.kind ~= 'read' and holds.sums.read > 0
 local has_batch = holds.only and is_closed(holds) and last_token() - holds.only.token >= 1000 - 1
@@ -786,9 +919,11 @@ if joins or rank == 0 and has_batch then end_batches(holds) end
 end
 return not_held((request.just_heard or is_present(request.id)) and 0 or 5, holds, more, ticket.retry_at - now)
 end`,
-  'shared/grant grant_at_once': `local function grant_at_once(holds, request)
+  // 133: shared/grant grant_at_once
+  `local function grant_at_once(holds, request)
 local mine = find_hold(holds, request.id)`,
-  'shared/grant complete': `local function complete(holds, hold, request)
+  // 134: shared/grant complete
+  `local function complete(holds, hold, request)
 local has_last = holds.only and hold.kind == 'exclusive' and request.batch_size > 1 and not fair_waits()
 local slots = math.max(1, math.floor((hold.units or 1) / math.max(1, request.units or 1)))
 hold.batch_size = has_last and last_token() - hold.token + 1 or slots
@@ -800,66 +935,87 @@ write_hold(holds, hold)
 end
 return held(hold, was_pushed and 6)
 end`,
-  'shared/grant grant_at_once 2': `if mine then return complete(holds, mine, request) end
+  // 135: shared/grant grant_at_once
+  `if mine then return complete(holds, mine, request) end
 if admits(holds, request) and redis.call('EXISTS', KEYS[2], KEYS[5]) == 0 then
 return held(grant(holds, request, request.lease, request.uncontended_batch_size))
 end
 end`,
-  'acquire 5': `return grant_at_once(holds, request) or try_acquire(holds, request)`,
-  'add-limit': `local record, change, stated, latest = 'added:' .. ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])`,
-  'add-limit 2': `local holds = read_holds()`,
-  'add-limit 3': `local permits, version = limit_set()
+  // 136: acquire
+  `return grant_at_once(holds, request) or try_acquire(holds, request)`,
+  // 137: add-limit
+  `local record, change, stated, latest = 'added:' .. ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])`,
+  // 138: add-limit
+  `local holds = read_holds()`,
+  // 139: add-limit
+  `local permits, version = limit_set()
 permits = permits or stated`,
-  'add-limit 4': `if not has_record(KEYS[5], record) then
+  // 140: add-limit
+  `if not has_record(KEYS[5], record) then
 if now > latest then return { -1, -1 } end
 permits = math.min(math.max(0, permits + change), 5000000000000000)
 write_record(KEYS[5], record, latest - now + 1)
 redis.call('SET', KEYS[6], integer(permits) .. ' ' .. version, 'PX', 604800000)
 end`,
-  'shared/grant-waiters grant_waiters 6': `local function grant_waiters(holds, asker, from, tell_first)`,
-  'shared/parked count_as_absent 3': `local function count_as_absent(id)
+  // 141: shared/grant-waiters grant_waiters
+  `local function grant_waiters(holds, asker, from, tell_first)`,
+  // 142: shared/parked count_as_absent
+  `local function count_as_absent(id)
 local lifetime = redis.call('PTTL', KEYS[2])
 if lifetime > 0 then write_record(KEYS[5], client_of(id), lifetime) end
 end`,
-  'shared/grant-waiters grant_waiters 7': `drop_expired(holds)
+  // 143: shared/grant-waiters grant_waiters
+  `drop_expired(holds)
 local absent = {}`,
-  'shared/grant-waiters grant_waiters 8': `local function can_take_grant(id)
+  // 144: shared/grant-waiters grant_waiters
+  `local function can_take_grant(id)
 if id == asker then return true end
 local client = client_of(id)`,
-  'shared/grant-waiters grant_waiters 9': `if absent[client] == nil then absent[client] = is_absent(id) end
+  // 145: shared/grant-waiters grant_waiters
+  `if absent[client] == nil then absent[client] = is_absent(id) end
 return not absent[client]
 end
 local granted, refused, head = {}, {}, nil`,
-  'shared/queue drop_ticket 2': `local function drop_ticket(id, batch_size)
+  // 146: shared/queue drop_ticket
+  `local function drop_ticket(id, batch_size)
 if not batch_size then
 local text, layout = unpack(redis.call('HMGET', KEYS[3], id, 'layout'))
 assert_layout(layout)
 batch_size = text and read_ticket(id, text).batch_size
 end`,
-  'shared/queue drop_ticket 3': `if redis.call('HDEL', KEYS[3], id) == 1 and is_fair(batch_size) then count_fair(-1) end
+  // 147: shared/queue drop_ticket
+  `if redis.call('HDEL', KEYS[3], id) == 1 and is_fair(batch_size) then count_fair(-1) end
 return redis.call('ZREM', KEYS[2], id)
 end`,
-  'shared/grant-waiters grant_waiters 10': `local function grant_to(ticket)
+  // 148: shared/grant-waiters grant_waiters
+  `local function grant_to(ticket)
 drop_ticket(ticket.id, ticket.batch_size)
 local pushed = ticket.id ~= asker
 local lease = pushed and math.min(ticket.lease, ticket.grant_timeout) or ticket.lease`,
-  'shared/token next_token 3': `local function next_token(lease, count, least)`,
-  'shared/token next_token 4': `local token = math.max(last_token() + 1, now_micros)
+  // 149: shared/token next_token
+  `local function next_token(lease, count, least)`,
+  // 150: shared/token next_token
+  `local token = math.max(last_token() + 1, now_micros)
 if token > now_micros then count = math.min(count, 50) end
 count = math.max(count, least)`,
-  'shared/grant-waiters grant_waiters 11': `granted[#granted + 1] = grant(holds, ticket, lease, ticket.batch_size, pushed)
+  // 151: shared/grant-waiters grant_waiters
+  `granted[#granted + 1] = grant(holds, ticket, lease, ticket.batch_size, pushed)
 end
 local owners_may_follow = false
 local rank, looked, more = from, 0, -1
 local tickets, some_fair = {}, nil`,
-  'shared/admission reenters 2': `local function reenters(holds, request)
+  // 152: shared/admission reenters
+  `local function reenters(holds, request)
 if request.kind == 'permits' then return false end`,
-  'shared/admission reenters 3': `return owns(holds, request.owner, 'exclusive') or request.kind == 'read' and owns(holds, request.owner, 'read')
+  // 153: shared/admission reenters
+  `return owns(holds, request.owner, 'exclusive') or request.kind == 'read' and owns(holds, request.owner, 'read')
 end`,
-  'shared/modes limit_for 3': `local function limit_for(request)
+  // 154: shared/modes limit_for
+  `local function limit_for(request)
 return limit_set() or request.limit
 end`,
-  'shared/grant-waiters grant_waiters 12': `while true do
+  // 155: shared/grant-waiters grant_waiters
+  `while true do
 if #tickets == 0 then
 local fair
 tickets, fair = read_tickets(rank, 2)
@@ -892,18 +1048,22 @@ owners_may_follow = owners_may_follow or ticket.owner ~= id
 end
 end
 if holds.sums.holds == 0 and not head and more < 0 then`,
-  'shared/grant-waiters grant_waiters 13': `for _, ticket in ipairs(read_parked()) do
+  // 156: shared/grant-waiters grant_waiters
+  `for _, ticket in ipairs(read_parked()) do
 if holds.sums.holds == 0 and ticket.stale_at > now and is_present(ticket.id) and admits(holds, ticket) then grant_to(ticket) end
 end
 end
 if tell_first then tell_first(granted[1] and granted[1].id) end
 local single_grants = #granted > 0 and some_fair ~= false and fair_waits()`,
-  'shared/grant-waiters grant_waiters 14': `for _, id in ipairs(refused) do publish_retry(id, 0) end`,
-  'shared/ends first_end 2': `local function first_end()
+  // 157: shared/grant-waiters grant_waiters
+  `for _, id in ipairs(refused) do publish_retry(id, 0) end`,
+  // 158: shared/ends first_end
+  `local function first_end()
 local found = redis.call('ZRANGE', KEYS[7], '(' .. integer(now), '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
 local hold = read_ends({ found[1] })[1]
 if not hold or hold.ends == tonumber(found[2]) then return hold and hold.ends end`,
-  'shared/ends first_end 3': `local first, holds = hold.ends, read_first(32)
+  // 159: shared/ends first_end
+  `local first, holds = hold.ends, read_first(32)
 local last = #holds == 32 and tonumber(redis.call('ZSCORE', KEYS[7], holds[#holds].id)) or math.huge
 for _, each in ipairs(holds) do
 first = math.min(first, each.ends)
@@ -911,22 +1071,29 @@ redis.pcall('ZADD', KEYS[7], 'XX', integer(each.ends), each.id)
 end
 return first <= last and first or nil
 end`,
-  'shared/grant-waiters grant_waiters 15': `local free = head and free_at(holds, head)
+  // 160: shared/grant-waiters grant_waiters
+  `local free = head and free_at(holds, head)
 if free and head.id ~= asker and head.retry_at > free + 1000 then
 head.retry_at = free + 2`,
-  'shared/grant-waiters grant_waiters 16': `write_ticket(head)
+  // 161: shared/grant-waiters grant_waiters
+  `write_ticket(head)
 publish_retry(head.id, head.retry_at - now)
 end
 if holds.has_more and more < 0 then more = from end
 return more, head
 end`,
-  'add-limit 5': `local more = grant_waiters(holds, nil, 0)`,
-  'shared/end-batches end_batches_beyond': `local function end_batches_beyond(limit, holds)`,
-  'shared/end-batches end_batches_beyond 2': `if holds.sums.units > limit then end_batches(holds) end
+  // 162: add-limit
+  `local more = grant_waiters(holds, nil, 0)`,
+  // 163: shared/end-batches end_batches_beyond
+  `local function end_batches_beyond(limit, holds)`,
+  // 164: shared/end-batches end_batches_beyond
+  `if holds.sums.units > limit then end_batches(holds) end
 end`,
-  'add-limit 6': `end_batches_beyond(permits, holds)
+  // 165: add-limit
+  `end_batches_beyond(permits, holds)
 return { permits, more }`,
-  'confirm': `for _, field in ipairs({ ARGV[1], '+' .. ARGV[1] }) do
+  // 166: confirm
+  `for _, field in ipairs({ ARGV[1], '+' .. ARGV[1] }) do
 local text = redis.call('HGET', KEYS[1], field)
 if text then
 redis.call('HSET', KEYS[1], field, text)
@@ -934,30 +1101,39 @@ return 1
 end
 end
 return 0`,
-  'fence': `local token = tonumber(ARGV[2])
+  // 167: fence
+  `local token = tonumber(ARGV[2])
 local last_of_all = token + ARGV[3] - 1`,
-  'shared/holds count_hold 2': `local function count_hold(sums, hold, change)
+  // 168: shared/holds count_hold
+  `local function count_hold(sums, hold, change)
 sums.holds = sums.holds + change
 sums.units = sums.units + change * (hold.units or 0)
 sums[hold.kind] = sums[hold.kind] + change`,
-  'shared/holds count_hold 3': `if counts_for_owner(hold) then sums.named = sums.named + change end
+  // 169: shared/holds count_hold
+  `if counts_for_owner(hold) then sums.named = sums.named + change end
 end`,
-  'shared/hold read_hold 2': `local function read_hold(id, text)
+  // 170: shared/hold read_hold
+  `local function read_hold(id, text)
 local mode, status, ends, token, since, owner = string.match(text, '^(%S+) (%a+) (%d+) (%d+) (%d+) (.+)$')
 if not mode then
 assert_layout(redis.call('HGET', KEYS[1], 'layout') or string.find(text, '^%S+ %d+ %d+ %d+ ') and 1)
 error('WRONGTYPE the state key holds something that is no lock')
 end`,
-  'shared/hold read_hold 3': `return with_mode({ id = id, status = status, ends = tonumber(ends), token = tonumber(token), since = tonumber(since),
+  // 171: shared/hold read_hold
+  `return with_mode({ id = id, status = status, ends = tonumber(ends), token = tonumber(token), since = tonumber(since),
 owner = owner }, mode)
 end`,
-  'shared/holds find_expired 4': `holds.has_more = restore_ends(sums)`,
-  'shared/holds find_expired 5': `write_sums(sums)
+  // 172: shared/holds find_expired
+  `holds.has_more = restore_ends(sums)`,
+  // 173: shared/holds find_expired
+  `write_sums(sums)
 end`,
-  'shared/ends read_over 2': `local function read_over()
+  // 174: shared/ends read_over
+  `local function read_over()
 local ids = redis.call('ZRANGE', KEYS[7], 0, integer(now), 'BYSCORE', 'LIMIT', 0, 32)
 local expired = {}`,
-  'shared/ends read_over 3': `for _, hold in ipairs(read_ends(ids)) do
+  // 175: shared/ends read_over
+  `for _, hold in ipairs(read_ends(ids)) do
 if hold.ends <= now then
 expired[#expired + 1] = hold
 else
@@ -966,10 +1142,14 @@ end
 end
 return expired, #ids
 end`,
-  'fence 2': `local holds = read_holds(ARGV[1])`,
-  'fence 3': `local hold = find_hold(holds, ARGV[1])`,
-  'fence 4': `local last = last_token()`,
-  'fence 5': `if not hold or hold.status == 'kept' then
+  // 176: fence
+  `local holds = read_holds(ARGV[1])`,
+  // 177: fence
+  `local hold = find_hold(holds, ARGV[1])`,
+  // 178: fence
+  `local last = last_token()`,
+  // 179: fence
+  `if not hold or hold.status == 'kept' then
 if last < last_of_all then remember_token(last_of_all, 0) end
 return { -1 }
 end
@@ -978,22 +1158,30 @@ if last >= token and not (hold.token == token and last <= last_of_all) then retu
 remember_token(last_of_all, left)
 if hold.token ~= token then
 hold.token = token`,
-  'shared/holds write_hold 2': `local function write_hold(holds, hold)`,
-  'shared/holds write_hold 3': `redis.call('HSET', KEYS[1], holds.is_many and '+' .. hold.id or hold.id, text_of(hold))
+  // 180: shared/holds write_hold
+  `local function write_hold(holds, hold)`,
+  // 181: shared/holds write_hold
+  `redis.call('HSET', KEYS[1], holds.is_many and '+' .. hold.id or hold.id, text_of(hold))
 end`,
-  'fence 6': `write_hold(holds, hold)
+  // 182: fence
+  `write_hold(holds, hold)
 end
 return { 1, left }`,
-  'force-release': `local lifetime, granted_at = tonumber(ARGV[2]), {}
+  // 183: force-release
+  `local lifetime, granted_at = tonumber(ARGV[2]), {}
 for i = 4, #ARGV, 2 do granted_at[ARGV[i]] = tonumber(ARGV[i + 1]) end`,
-  'force-release 2': `local holds, ended, told = read_holds(), {}, 0`,
-  'shared/records revocation': `local function revocation(id)
+  // 184: force-release
+  `local holds, ended, told = read_holds(), {}, 0`,
+  // 185: shared/records revocation
+  `local function revocation(id)
 return 'revoked:' .. id
 end`,
-  'shared/messages receives_revocation': `local function receives_revocation(id)
+  // 186: shared/messages receives_revocation
+  `local function receives_revocation(id)
 return TAG ~= nil or is_present(id)
 end`,
-  'force-release 3': `for id, since in pairs(granted_at) do
+  // 187: force-release
+  `for id, since in pairs(granted_at) do
 local hold = find_hold(holds, id)
 if hold and hold.since == since then
 remove_hold(holds, hold)
@@ -1002,44 +1190,62 @@ if receives_revocation(id) then told = told + 1 end
 if lifetime > 0 then write_record(KEYS[5], revocation(id), math.max(hold.ends - now, lifetime)) end
 end
 end`,
-  'force-release 4': `local function tell_ended(next_id)`,
-  'shared/messages publish_revoked': `local function publish_revoked(hold, by, next_id)
+  // 188: force-release
+  `local function tell_ended(next_id)`,
+  // 189: shared/messages publish_revoked
+  `local function publish_revoked(hold, by, next_id)
 publish_to_client(hold.id, 'revoked', hold.id, integer(hold.token), by, next_id or '-', KEY)
 end`,
-  'force-release 5': `for _, hold in ipairs(ended) do publish_revoked(hold, ARGV[3], next_id) end
+  // 190: force-release
+  `for _, hold in ipairs(ended) do publish_revoked(hold, ARGV[3], next_id) end
 end`,
-  'shared/parked is_absent 2': `local function is_absent(id)`,
-  'shared/parked is_absent 3': `return has_record(KEYS[5], client_of(id)) or not is_present(id)
+  // 191: shared/parked is_absent
+  `local function is_absent(id)`,
+  // 192: shared/parked is_absent
+  `return has_record(KEYS[5], client_of(id)) or not is_present(id)
 end`,
-  'shared/holds add_hold 6': `local function add_hold(holds, hold)
+  // 193: shared/holds add_hold
+  `local function add_hold(holds, hold)
 local old = find_hold(holds, hold.id)
 if old then remove_hold(holds, old) else drop_expired(holds) end`,
-  'shared/messages publish_yield 3': `local function publish_yield(id)
+  // 194: shared/messages publish_yield
+  `local function publish_yield(id)
 publish_to_client(id, 'yield', id, KEY)
 end`,
-  'force-release 6': `local more = grant_waiters(holds, nil, 0, tell_ended)
+  // 195: force-release
+  `local more = grant_waiters(holds, nil, 0, tell_ended)
 return { #ended, told, more }`,
-  'hand-over': `local from, to, lease = ARGV[2], ARGV[3], tonumber(ARGV[4])`,
-  'hand-over 2': `local holds = read_holds(from)`,
-  'hand-over 3': `local moved = find_hold(holds, to)`,
-  'hand-over 4': `if moved then return held(moved) end
+  // 196: hand-over
+  `local from, to, lease = ARGV[2], ARGV[3], tonumber(ARGV[4])`,
+  // 197: hand-over
+  `local holds = read_holds(from)`,
+  // 198: hand-over
+  `local moved = find_hold(holds, to)`,
+  // 199: hand-over
+  `if moved then return held(moved) end
 local hold = find_hold(holds, from)
 if not hold or hold.status == 'kept' then return { 3, now, -1 } end
 if holds.has_more then return {} end
 hold.status = 'held'
 leave_out(holds, hold)`,
-  'hand-over 5': `for _, kind in ipairs({ 'exclusive', 'read', 'permits' }) do
+  // 200: hand-over
+  `for _, kind in ipairs({ 'exclusive', 'read', 'permits' }) do
 if owns(holds, hold.owner, kind) then return { 4, now, -1 } end
 end`,
-  'hand-over 6': `drop_expired(holds)`,
-  'hand-over 7': `hold.token = next_token(lease, 1, 1)
+  // 201: hand-over
+  `drop_expired(holds)`,
+  // 202: hand-over
+  `hold.token = next_token(lease, 1, 1)
 hold.id, hold.owner, hold.since, hold.ends = to, to, now, now + lease`,
-  'hand-over 8': `add_hold(holds, hold)
+  // 203: hand-over
+  `add_hold(holds, hold)
 if hold.kind == 'permits' then redis.call('PEXPIRE', KEYS[6], 604800000) end`,
-  'shared/grant-waiters grant_waiters 17': `local function grant_waiters(holds, asker, from, tell_first)
+  // 204: shared/grant-waiters grant_waiters
+  `local function grant_waiters(holds, asker, from, tell_first)
 drop_expired(holds)
 local absent = {}`,
-  'shared/grant grant 5': `if request.slots or request.drains then mode, slots = granted_mode(request) end
+  // 205: shared/grant grant
+  `if request.slots or request.drains then mode, slots = granted_mode(request) end
 local token, reserved = next_token(lease, batch_size, slots)
 local alone = request.kind == 'permits' and batch_size >= 1000
 local hold = with_mode({ id = request.id, status = pushed and 'pushed' or alone and 'alone' or 'held',
@@ -1048,16 +1254,19 @@ add_hold(holds, hold)
 if request.kind == 'permits' then redis.call('PEXPIRE', KEYS[6], 604800000) end
 return hold
 end`,
-  'hand-over 9': `grant_waiters(holds, nil, 0)
+  // 206: hand-over
+  `grant_waiters(holds, nil, 0)
 return held(hold)`,
-  'inspect': `local page, next_page, fields = ARGV[1], '0', {}
+  // 207: inspect
+  `local page, next_page, fields = ARGV[1], '0', {}
 if page == '0' and redis.call('HLEN', KEYS[1]) <= 48 then
 fields = redis.call('HGETALL', KEYS[1])
 elseif page ~= '' then
 next_page, fields = unpack(redis.call('HSCAN', KEYS[1], page, 'COUNT', 48))
 end
 local holders = {}`,
-  'inspect 2': `for i = 1, #fields, 2 do
+  // 208: inspect
+  `for i = 1, #fields, 2 do
 if string.sub(fields[i], 1, 1) ~= '#' then
 local hold = read_hold(string.match(fields[i], '^%+?(.+)$'), fields[i + 1])
 if hold.ends > now then
@@ -1067,14 +1276,17 @@ end
 end
 end
 local waiters, tickets, next_place = {}, {}, ''`,
-  'shared/queue read_places': `local function read_places(from, count)
+  // 209: shared/queue read_places
+  `local function read_places(from, count)
 local places = redis.call('ZRANGE', KEYS[2], from, '+inf', 'BYSCORE', 'LIMIT', 0, count, 'WITHSCORES')
 local ids = {}
 for i = 1, #places, 2 do ids[#ids + 1] = places[i] end
 local last = places[#places]`,
-  'shared/queue read_places 2': `local next_place = #ids < count and '' or integer(tonumber(last))
+  // 210: shared/queue read_places
+  `local next_place = #ids < count and '' or integer(tonumber(last))
 if next_place == from then next_place = '(' .. next_place end`,
-  'shared/queue tickets_of 2': `local function tickets_of(ids)
+  // 211: shared/queue tickets_of
+  `local function tickets_of(ids)
 if #ids == 0 then return ids end
 local fields = { unpack(ids) }
 fields[#fields + 1] = 'fair'
@@ -1082,35 +1294,45 @@ fields[#fields + 1] = 'layout'
 local texts = redis.call('HMGET', KEYS[3], unpack(fields))
 assert_layout(texts[#fields])
 local tickets = {}`,
-  'shared/queue tickets_of 3': `for i, id in ipairs(ids) do tickets[i] = read_ticket(id, texts[i]) end
+  // 212: shared/queue tickets_of
+  `for i, id in ipairs(ids) do tickets[i] = read_ticket(id, texts[i]) end
 return tickets, texts[#fields - 1] ~= false
 end`,
-  'shared/queue read_places 3': `return (tickets_of(ids)), next_place
+  // 213: shared/queue read_places
+  `return (tickets_of(ids)), next_place
 end`,
-  'inspect 3': `if ARGV[2] ~= '' then tickets, next_place = read_places(ARGV[2], tonumber(ARGV[3])) end
+  // 214: inspect
+  `if ARGV[2] ~= '' then tickets, next_place = read_places(ARGV[2], tonumber(ARGV[3])) end
 for _, ticket in ipairs(tickets) do
 if ticket.stale_at > now then waiters[#waiters + 1] = { ticket.id, ticket.owner, ticket.mode, ticket.since } end
 end`,
-  'inspect 4': `return { last_token(), holders, waiters, limit_set() or -1, next_page == '0' and '' or next_page, next_place }`,
-  'keep-units': `local id, units, keep = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])`,
-  'keep-units 2': `local holds = read_holds(id)`,
-  'keep-units 3': `local hold = find_hold(holds, id)
+  // 215: inspect
+  `return { last_token(), holders, waiters, limit_set() or -1, next_page == '0' and '' or next_page, next_place }`,
+  // 216: keep-units
+  `local id, units, keep = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])`,
+  // 217: keep-units
+  `local holds = read_holds(id)`,
+  // 218: keep-units
+  `local hold = find_hold(holds, id)
 if not hold or hold.status == 'kept' or hold.kind ~= 'permits' then return { -1, -1 } end
 local released = hold.units - units`,
-  'keep-units 4': `if released > 0 then
+  // 219: keep-units
+  `if released > 0 then
 local function mode_of(count) return 'permits' .. ':' .. integer(count) .. '/' .. integer(hold.limit) end
 drop_expired(holds)
 keep_state_for(holds, hold)
 hold.units, hold.mode = units, mode_of(units)
 if hold.status == 'pushed' then hold.status = 'held' end
 holds.sums.units = holds.sums.units - released`,
-  'keep-units 5': `if holds.is_many then write_sums(holds.sums, '+' .. id, text_of(hold)) else write_hold(holds, hold) end
+  // 220: keep-units
+  `if holds.is_many then write_sums(holds.sums, '+' .. id, text_of(hold)) else write_hold(holds, hold) end
 if keep > 0 then
 add_hold(holds, with_mode({ id = id .. '/kept' .. integer(units), status = 'kept', owner = hold.owner,
 token = hold.token, since = hold.since, ends = now + keep }, mode_of(released)))
 end
 end`,
-  'shared/grant grant 6': `local token, reserved = next_token(lease, batch_size, slots)
+  // 221: shared/grant grant
+  `local token, reserved = next_token(lease, batch_size, slots)
 local alone = request.kind == 'permits' and batch_size >= 1000
 local hold = with_mode({ id = request.id, status = pushed and 'pushed' or alone and 'alone' or 'held',
 ends = now + lease, token = token, since = now, owner = request.owner, batch_size = reserved }, mode)
@@ -1118,24 +1340,32 @@ add_hold(holds, hold)
 if request.kind == 'permits' then redis.call('PEXPIRE', KEYS[6], 604800000) end
 return hold
 end`,
-  'keep-units 6': `return { hold.units, (grant_waiters(holds, nil, 0)) }`,
-  'latch-confirm': `if not redis.call('ZSCORE', KEYS[1], ARGV[1]) then return 0 end
+  // 222: keep-units
+  `return { hold.units, (grant_waiters(holds, nil, 0)) }`,
+  // 223: latch-confirm
+  `if not redis.call('ZSCORE', KEYS[1], ARGV[1]) then return 0 end
 redis.call('PEXPIRE', KEYS[1], math.max(1, redis.call('PTTL', KEYS[1])))
 return 1`,
-  'latch-count-down': `local id, lifetime_of_record = ARGV[2], tonumber(ARGV[3])`,
-  'shared/latch count_left': `local function count_left()
+  // 224: latch-count-down
+  `local id, lifetime_of_record = ARGV[2], tonumber(ARGV[3])`,
+  // 225: shared/latch count_left
+  `local function count_left()
 local count, layout = unpack(redis.call('HMGET', KEYS[1], 'count', 'layout'))`,
-  'shared/latch count_left 2': `assert_layout(layout)
+  // 226: shared/latch count_left
+  `assert_layout(layout)
 if count then return tonumber(count) end
 if redis.call('EXISTS', KEYS[1]) == 1 then error('WRONGTYPE the latch key holds something that is no latch') end
 return 0
 end`,
-  'latch-count-down 2': `local left = count_left()`,
-  'latch-count-down 3': `if has_record(KEYS[2], id) then return { left, 1 } end
+  // 227: latch-count-down
+  `local left = count_left()`,
+  // 228: latch-count-down
+  `if has_record(KEYS[2], id) then return { left, 1 } end
 if left == 0 then return { 0, 0 } end
 local lifetime = redis.call('HGET', KEYS[1], 'lifetime')
 lifetime_of_record = math.max(lifetime_of_record, tonumber(lifetime))`,
-  'latch-count-down 4': `write_record(KEYS[2], id, lifetime_of_record)
+  // 229: latch-count-down
+  `write_record(KEYS[2], id, lifetime_of_record)
 if left > 1 then
 redis.call('HSET', KEYS[1], 'count', integer(left - 1))
 redis.call('PEXPIRE', KEYS[1], lifetime)
@@ -1145,84 +1375,118 @@ local fields = redis.call('HGETALL', KEYS[1])
 local name = redis.call('HGET', KEYS[1], 'name')
 redis.call('DEL', KEYS[1])
 write_record(KEYS[2], 'opened:' .. name, math.max(lifetime_of_record, 600000))`,
-  'shared/messages publish_opened': `local function publish_opened(client, latch)`,
-  'shared/messages publish_to_client 2': `local function publish_to_client(id, ...)`,
-  'shared/messages publish_to_client 3': `call_if_known('PUBLISH', BUS .. client_of(id), table.concat({ ... }, ' '))
+  // 230: shared/messages publish_opened
+  `local function publish_opened(client, latch)`,
+  // 231: shared/messages publish_to_client
+  `local function publish_to_client(id, ...)`,
+  // 232: shared/messages publish_to_client
+  `call_if_known('PUBLISH', BUS .. client_of(id), table.concat({ ... }, ' '))
 end`,
-  'shared/messages publish_opened 2': `publish_to_client(client, 'opened', latch, KEY)
+  // 233: shared/messages publish_opened
+  `publish_to_client(client, 'opened', latch, KEY)
 end`,
-  'latch-count-down 5': `for i = 1, #fields, 2 do
+  // 234: latch-count-down
+  `for i = 1, #fields, 2 do
 local client, waits_until = string.match(fields[i], '^client:(.+)$'), tonumber(fields[i + 1])
 if client and waits_until > now then publish_opened(client, name) end
 end
 return { 0, 1 }`,
-  'latch-count': `local left = count_left()
+  // 235: latch-count
+  `local left = count_left()
 local reply = { left, left > 0 and redis.call('HGET', KEYS[1], 'name') or '' }`,
-  'latch-count 2': `for i = 3, #ARGV do
+  // 236: latch-count
+  `for i = 3, #ARGV do
 if has_record(KEYS[2], 'opened:' .. ARGV[i]) then reply[#reply + 1] = ARGV[i] end
 end
 local patience = tonumber(ARGV[2])
 if left > 0 and patience > 0 then
 local field = 'client:' .. ARGV[1]
 redis.call('HDEL', KEYS[1], field)`,
-  'latch-count 3': `redis.call('HSET', KEYS[1], field, integer(now + patience))
+  // 237: latch-count
+  `redis.call('HSET', KEYS[1], field, integer(now + patience))
 end
 return reply`,
-  'latch-delete': `local id, name, lifetime_of_record = ARGV[1], ARGV[2], tonumber(ARGV[3])`,
-  'latch-delete 2': `count_left()`,
-  'latch-delete 3': `if has_record(KEYS[2], id) then return 1 end
+  // 238: latch-delete
+  `local id, name, lifetime_of_record = ARGV[1], ARGV[2], tonumber(ARGV[3])`,
+  // 239: latch-delete
+  `count_left()`,
+  // 240: latch-delete
+  `if has_record(KEYS[2], id) then return 1 end
 if redis.call('HGET', KEYS[1], 'name') ~= name then return 0 end
 redis.call('DEL', KEYS[1])`,
-  'shared/records write_record 2': `local function write_record(key, id, lifetime)`,
-  'shared/records write_record 3': `redis.call('ZREMRANGEBYSCORE', key, '-inf', integer(now))
+  // 241: shared/records write_record
+  `local function write_record(key, id, lifetime)`,
+  // 242: shared/records write_record
+  `redis.call('ZREMRANGEBYSCORE', key, '-inf', integer(now))
 redis.call('ZADD', key, integer(now + lifetime), id)
 redis.call('PEXPIRE', key, integer(math.max(redis.call('PTTL', key), lifetime)))
 end`,
-  'latch-delete 4': `write_record(KEYS[2], id, lifetime_of_record)
+  // 243: latch-delete
+  `write_record(KEYS[2], id, lifetime_of_record)
 return 1`,
-  'latch-set': `local id, count, lifetime, lifetime_of_record = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])`,
-  'latch-set 2': `if has_record(KEYS[2], id) then return 1 end
+  // 244: latch-set
+  `local id, count, lifetime, lifetime_of_record = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])`,
+  // 245: latch-set
+  `if has_record(KEYS[2], id) then return 1 end
 if left > 0 then return 0 end
 redis.call('HSET', KEYS[1], 'count', count, 'name', id, 'lifetime', lifetime)
 redis.call('PEXPIRE', KEYS[1], lifetime)`,
-  'latch-set 3': `write_record(KEYS[2], id, math.max(lifetime_of_record, tonumber(lifetime)))
+  // 246: latch-set
+  `write_record(KEYS[2], id, math.max(lifetime_of_record, tonumber(lifetime)))
 return 1`,
-  'limit': `local _, version = limit_set()`,
-  'limit 2': `return { version, now }`,
-  'reinstate': `local id, mode, owner = ARGV[1], ARGV[2], ARGV[3] == '' and ARGV[1] or ARGV[3]
+  // 247: limit
+  `local _, version = limit_set()`,
+  // 248: limit
+  `return { version, now }`,
+  // 249: reinstate
+  `local id, mode, owner = ARGV[1], ARGV[2], ARGV[3] == '' and ARGV[1] or ARGV[3]
 local left, latest, token, last_of_all = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]), ARGV[6] + ARGV[7] - 1`,
-  'reinstate 2': `if has_record(KEYS[5], revocation(id)) then return -1 end`,
-  'reinstate 3': `if find_hold(holds, id) then return 1 end
+  // 250: reinstate
+  `if has_record(KEYS[5], revocation(id)) then return -1 end`,
+  // 251: reinstate
+  `if find_hold(holds, id) then return 1 end
 local hold = with_mode({ id = id, status = 'held', owner = owner, ends = now + left, token = token, since = now }, mode)
 if latest > 0 then hold.ends = math.min(hold.ends, latest) end`,
-  'shared/admission admits 2': `local function admits(holds, request)
+  // 252: shared/admission admits
+  `local function admits(holds, request)
 local sums = holds.sums`,
-  'shared/admission admits 3': `if request.kind ~= 'permits' and (sums.holds == 0 or reenters(holds, request)) then return true end
+  // 253: shared/admission admits
+  `if request.kind ~= 'permits' and (sums.holds == 0 or reenters(holds, request)) then return true end
 if request.kind == 'exclusive' or sums[request.kind] ~= sums.holds then return false end
 if request.kind == 'read' then return true end`,
-  'shared/admission admits 4': `request.free = limit_for(request) - sums.units
+  // 254: shared/admission admits
+  `request.free = limit_for(request) - sums.units
 return (request.units > 0 or request.drains) and request.free >= math.max(1, request.units)
 end`,
-  'reinstate 4': `if hold.ends <= now or has_record(KEYS[5], id) or not admits(holds, hold) then return 0 end`,
-  'shared/queue drop_ticket 4': `local function drop_ticket(id, batch_size)
+  // 255: reinstate
+  `if hold.ends <= now or has_record(KEYS[5], id) or not admits(holds, hold) then return 0 end`,
+  // 256: shared/queue drop_ticket
+  `local function drop_ticket(id, batch_size)
 if not batch_size then
 local text, layout = unpack(redis.call('HMGET', KEYS[3], id, 'layout'))
 assert_layout(layout)`,
-  'shared/queue drop_ticket 5': `batch_size = text and read_ticket(id, text).batch_size
+  // 257: shared/queue drop_ticket
+  `batch_size = text and read_ticket(id, text).batch_size
 end`,
-  'reinstate 5': `drop_ticket(id)`,
-  'reinstate 6': `remember_token(math.max(last_token(), last_of_all), left)`,
-  'reinstate 7': `add_hold(holds, hold)
+  // 258: reinstate
+  `drop_ticket(id)`,
+  // 259: reinstate
+  `remember_token(math.max(last_token(), last_of_all), left)`,
+  // 260: reinstate
+  `add_hold(holds, hold)
 return 1`,
-  'release': `local id, plainly, sends_next = ARGV[2], ARGV[3] == '0 0 0', ARGV[4] ~= nil
+  // 261: release
+  `local id, plainly, sends_next = ARGV[2], ARGV[3] == '0 0 0', ARGV[4] ~= nil
 local text = not plainly and redis.call('HGET', KEYS[1], id)
 local released = redis.call('HDEL', KEYS[1], id)
 if released == 1 and plainly and not sends_next and redis.call('EXISTS', KEYS[1], KEYS[2]) == 0 then return 1 end
 local tombstone_for, keep, from = string.match(ARGV[3], '^(%d+) (%d+) (%d+)$')
 tombstone_for, keep, from = tonumber(tombstone_for), tonumber(keep), tonumber(from)`,
-  'release 2': `local holds = read_sums(id)
+  // 262: release
+  `local holds = read_sums(id)
 local hold = text and read_hold(id, text)`,
-  'release 3': `if released == 0 then
+  // 263: release
+  `if released == 0 then
 local live, expired = find_hold(holds, id)
 hold = live or expired
 if expired then expired.status = 'held' end
@@ -1230,8 +1494,10 @@ if live then remove_hold(holds, live) else drop_expired(holds) end
 if hold then released = 1 end
 end
 if plainly and not sends_next and released == 1 and redis.call('EXISTS', KEYS[2]) == 0 then return 1 end`,
-  'release 4': `find_expired(holds)`,
-  'shared/holds add_hold 7': `local function add_hold(holds, hold)
+  // 264: release
+  `find_expired(holds)`,
+  // 265: shared/holds add_hold
+  `local function add_hold(holds, hold)
 local old = find_hold(holds, hold.id)
 if old then remove_hold(holds, old) else drop_expired(holds) end
 if holds.sums.holds == 0 then
@@ -1239,21 +1505,28 @@ holds.only = hold
 count_hold(holds.sums, hold, 1)
 redis.call('HSET', KEYS[1], hold.id, text_of(hold))
 else`,
-  'release 5': `if hold and keep > 0 then
+  // 266: release
+  `if hold and keep > 0 then
 hold.id, hold.status, hold.ends = id .. '/kept', 'kept', now + keep
 add_hold(holds, hold)
 end`,
-  'release 6': `if released == 0 or tombstone_for > 0 then drop_ticket(id) end
+  // 267: release
+  `if released == 0 or tombstone_for > 0 then drop_ticket(id) end
 if tombstone_for > 0 then write_record(KEYS[5], id, tombstone_for) end`,
-  'release 7': `if sends_next then`,
-  'release 8': `local request = request_at(4)`,
-  'shared/try-acquire try_acquire 9': `local function try_acquire(holds, request, after_release)
+  // 268: release
+  `if sends_next then`,
+  // 269: release
+  `local request = request_at(4)`,
+  // 270: shared/try-acquire try_acquire
+  `local function try_acquire(holds, request, after_release)
 local from = request.from
 if has_record(KEYS[5], request.id) then return { 3, now, (grant_waiters(holds, nil, from)) } end`,
-  'release 9': `return { released, unpack(grant_at_once(holds, request) or try_acquire(holds, request, true)) }
+  // 271: release
+  `return { released, unpack(grant_at_once(holds, request) or try_acquire(holds, request, true)) }
 end
 return { released, (grant_waiters(holds, nil, from)) }`,
-  'renew': `local function renew(state, id, lease)
+  // 272: renew
+  `local function renew(state, id, lease)
 local field, text = id, redis.call('HGET', state, id)
 if not text then
 field = '+' .. id
@@ -1263,7 +1536,8 @@ local mode, status, ends, rest = string.match(text or '', '^(%S+) (%a+) (%d+) (.
 ends = tonumber(ends)
 if not ends or ends <= now or status == 'kept' then return -1 end
 local renewed = math.max(ends, now + lease)`,
-  'renew 2': `redis.call('PEXPIREAT', state, integer(math.max(renewed, now + redis.call('PTTL', state))))
+  // 273: renew
+  `redis.call('PEXPIREAT', state, integer(math.max(renewed, now + redis.call('PTTL', state))))
 if renewed > ends or status == 'pushed' then
 redis.call('HSET', state, field, mode .. ' ' .. 'held' .. ' ' .. integer(renewed) .. ' ' .. rest)
 end
@@ -1277,17 +1551,22 @@ if not worked and string.find(reply.err, 'READONLY', 1, true) then return reply 
 replies[i] = reply
 end
 return replies`,
-  'set-limit': `local permits, seen = ARGV[2], tonumber(ARGV[3])`,
-  'set-limit 2': `local limit, version = limit_set()`,
-  'set-limit 3': `local holds = read_holds()
+  // 274: set-limit
+  `local permits, seen = ARGV[2], tonumber(ARGV[3])`,
+  // 275: set-limit
+  `local limit, version = limit_set()`,
+  // 276: set-limit
+  `local holds = read_holds()
 version = tonumber(version)
 if version <= seen then
 redis.call('SET', KEYS[6], permits .. ' ' .. integer(math.max(version + 1, now_micros)), 'PX', 604800000)
 limit = tonumber(permits)
 end`,
-  'set-limit 4': `end_batches_beyond(limit, holds)
+  // 277: set-limit
+  `end_batches_beyond(limit, holds)
 return more`,
-  'start': `local errors = {}
+  // 278: start
+  `local errors = {}
 for name in string.gmatch(ARGV[1] or 'TIME PUBLISH PUBSUB DEL EXISTS GET HDEL HGET HGETALL HLEN HMGET HSCAN HSET PEXPIRE PEXPIREAT '
 .. 'PTTL SET UNLINK ZADD ZCARD ZRANGE ZRANK ZREM ZREMRANGEBYSCORE ZREVRANGE ZSCORE', '%u+') do
 local reply = redis.pcall(name)
@@ -1297,1171 +1576,69 @@ errors[#errors + 1] = reply.err
 end
 end
 return errors`,
-  'survey': `local kind, owner = ARGV[1], ARGV[2]`,
-  'survey 2': `local holds = read_holds()
+  // 279: survey
+  `local kind, owner = ARGV[1], ARGV[2]`,
+  // 280: survey
+  `local holds = read_holds()
 local sums = holds.sums
 if holds.has_more then return {} end
 local others = sums[kind] ~= sums.holds
 local ends = sums[kind] > 0 and holds.only and holds.only.ends
 if holds.is_many and sums[kind] > 0 then
 ends = 0`,
-  'survey 3': `local latest = read_latest(32)
+  // 281: survey
+  `local latest = read_latest(32)
 for _, hold in ipairs(latest) do
 if hold.kind == kind then ends = math.max(ends, hold.ends) end
 end
 if #latest == 32 and (others or now + redis.call('PTTL', KEYS[1]) > ends + 1) then return {} end
 end`,
-  'shared/holds owns 2': `local function owns(holds, owner, kind)
+  // 282: shared/holds owns
+  `local function owns(holds, owner, kind)
 if holds.sums[kind] == 0 then return false end
 if holds.only then return holds.only.owner == owner and holds.only.status ~= 'kept' end`,
-  'shared/holds owns 3': `local own = find_hold(holds, owner)
+  // 283: shared/holds owns
+  `local own = find_hold(holds, owner)
 if own and own.owner == owner and own.kind == kind and own.status ~= 'kept' then return true end
 if holds.sums.named == 0 or holds.has_more then return false end`,
-  'shared/holds owns 4': `local number = tonumber(redis.call('HGET', KEYS[1], owner_field(kind, owner))) or 0
+  // 284: shared/holds owns
+  `local number = tonumber(redis.call('HGET', KEYS[1], owner_field(kind, owner))) or 0
 for _, hold in ipairs(holds.expired) do
 if hold.kind == kind and hold.owner == owner and counts_for_owner(hold) then number = number - 1 end
 end
 return number > 0
 end`,
-  'survey 4': `return { ends and ends - now or -2, owner ~= '' and owns(holds, owner, kind) and 1 or 0, sums.units, others and 1 or 0,
+  // 285: survey
+  `return { ends and ends - now or -2, owner ~= '' and owns(holds, owner, kind) and 1 or 0, sums.units, others and 1 or 0,
 limit_set() or -1 }`,
-};
+];
 
 /** A script made of its parts, in their order. */
-const script = (name: string, parts: ReadonlyArray<keyof typeof PARTS>): LuaScript => {
+const script = (name: string, parts: readonly number[]): LuaScript => {
   const source = parts.map((part) => PARTS[part]).join('\n');
   return { name, source, sha1: createHash('sha1').update(source).digest('hex') };
 };
 
 export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
-  acquireAll: script('acquire-all', [
-    'acquire-all',
-    'shared/modes with_mode',
-    'shared/request request_at',
-    'shared/holds counts_for_owner',
-    'shared/holds count_hold',
-    'shared/holds leave_out',
-    'shared/keys assert_layout',
-    'shared/hold read_hold',
-    'shared/clock',
-    'shared/holds find_hold',
-    'shared/holds owner_field',
-    'shared/holds owns',
-    'shared/admission reenters',
-    'shared/modes limit_for',
-    'shared/modes limit_set',
-    'shared/modes limit_for 2',
-    'shared/admission admits',
-    'shared/admission exceeds_limit',
-    'shared/admission upgrades',
-    'shared/ends read_ends',
-    'shared/clock integer',
-    'shared/holds some_holders',
-    'shared/ends read_first',
-    'shared/holds some_holders 2',
-    'shared/holds write_sums',
-    'shared/holds read_holds',
-    'shared/holds read_sums',
-    'shared/holds refuse',
-    'shared/holds read_sums 2',
-    'shared/holds read_holds 2',
-    'shared/holds find_expired',
-    'shared/ends restore_ends',
-    'shared/holds find_expired 2',
-    'shared/ends read_over',
-    'shared/holds find_expired 3',
-    'shared/holds read_holds 3',
-    'shared/records has_record',
-    'shared/token',
-    'shared/token last_token',
-    'acquire-all 2',
-    'shared/grant grant',
-    'shared/grant granted_mode',
-    'shared/queue fair_waits',
-    'shared/grant granted_mode 2',
-    'shared/grant grant 2',
-    'shared/token next_token',
-    'shared/token remember_token',
-    'shared/token next_token 2',
-    'shared/grant grant 3',
-    'shared/holds add_hold',
-    'shared/holds keep_state_for',
-    'shared/holds save_sums',
-    'shared/holds count_owner',
-    'shared/holds take_out',
-    'shared/holds drop_expired',
-    'shared/parked count_as_absent',
-    'shared/records write_record',
-    'shared/messages client_of',
-    'shared/parked count_as_absent 2',
-    'shared/holds drop_expired 2',
-    'shared/holds remove_hold',
-    'shared/ends read_latest',
-    'shared/holds remove_hold 2',
-    'shared/holds add_hold 2',
-    'shared/hold text_of',
-    'shared/holds add_hold 3',
-    'shared/holds note_end',
-    'shared/holds become_many',
-    'shared/holds add_hold 4',
-    'shared/grant grant 4',
-    'shared/request held',
-    'acquire-all 3',
-  ]),
-  acquire: script('acquire', [
-    'acquire',
-    'shared/clock',
-    'acquire 2',
-    'shared/modes with_mode',
-    'shared/request request_at',
-    'acquire 3',
-    'shared/holds counts_for_owner',
-    'shared/holds count_hold',
-    'shared/holds leave_out',
-    'shared/holds write_sums',
-    'shared/keys assert_layout',
-    'shared/hold read_hold',
-    'shared/ends read_ends',
-    'shared/clock integer',
-    'shared/holds read_holds',
-    'shared/holds read_sums',
-    'shared/holds refuse',
-    'shared/holds read_sums 2',
-    'shared/holds read_holds 2',
-    'shared/holds find_expired',
-    'shared/ends restore_ends',
-    'shared/holds find_expired 2',
-    'shared/ends read_over',
-    'shared/holds find_expired 3',
-    'shared/holds read_holds 3',
-    'acquire 4',
-    'shared/holds keep_state_for',
-    'shared/holds save_sums',
-    'shared/holds owner_field',
-    'shared/holds count_owner',
-    'shared/holds take_out',
-    'shared/messages client_of',
-    'shared/holds drop_expired',
-    'shared/parked count_as_absent',
-    'shared/records write_record',
-    'shared/parked count_as_absent 2',
-    'shared/holds drop_expired 2',
-    'shared/holds find_hold',
-    'shared/queue fair_waits',
-    'shared/ends read_latest',
-    'shared/hold text_of',
-    'shared/token',
-    'shared/token last_token',
-    'shared/grant grant',
-    'shared/grant granted_mode 3',
-    'shared/grant grant 2',
-    'shared/token next_token',
-    'shared/token remember_token',
-    'shared/token next_token 2',
-    'shared/grant grant 3',
-    'shared/holds add_hold',
-    'shared/holds remove_hold 3',
-    'shared/holds add_hold 5',
-    'shared/holds note_end',
-    'shared/holds become_many',
-    'shared/holds add_hold 4',
-    'shared/grant grant 4',
-    'shared/holds owns',
-    'shared/admission reenters',
-    'shared/modes limit_for',
-    'shared/modes limit_set',
-    'shared/modes limit_for 2',
-    'shared/admission admits',
-    'shared/request held',
-    'shared/holds write_hold',
-    'shared/messages',
-    'shared/try-acquire try_acquire',
-    'shared/admission is_closed',
-    'shared/admission exceeds_limit',
-    'shared/queue read_ticket',
-    'shared/queue tickets_of',
-    'shared/parked read_parked',
-    'shared/records has_record',
-    'shared/queue count_fair',
-    'shared/queue is_fair',
-    'shared/queue drop_ticket',
-    'shared/queue write_ticket',
-    'shared/messages call_if_known',
-    'shared/messages publish_yield',
-    'shared/messages publish_to_client',
-    'shared/messages publish_yield 2',
-    'shared/messages channel_of',
-    'shared/messages is_present',
-    'shared/ends read_first',
-    'shared/retry-time free_at',
-    'shared/ends first_end',
-    'shared/retry-time free_at 2',
-    'shared/grant-waiters grant_waiters',
-    'shared/parked is_absent',
-    'shared/grant-waiters grant_waiters 2',
-    'shared/parked park',
-    'shared/queue read_tickets',
-    'shared/grant-waiters grant_waiters 3',
-    'shared/messages publish_to_waiter',
-    'shared/messages publish_granted',
-    'shared/grant-waiters grant_waiters 4',
-    'shared/messages publish_retry',
-    'shared/grant-waiters grant_waiters 5',
-    'shared/try-acquire try_acquire 2',
-    'shared/admission upgrades',
-    'shared/try-acquire try_acquire 3',
-    'shared/try-acquire not_held',
-    'shared/holds some_holders 3',
-    'shared/try-acquire not_held 2',
-    'shared/retry-time retry_time',
-    'shared/try-acquire try_acquire 4',
-    'shared/take-place take_place',
-    'shared/take-place last_place',
-    'shared/take-place take_place 2',
-    'shared/parked unpark',
-    'shared/take-place take_place 3',
-    'shared/take-place place_ahead',
-    'shared/take-place take_place 4',
-    'shared/parked sweep_parked',
-    'shared/take-place take_place 5',
-    'shared/try-acquire try_acquire 5',
-    'shared/take-place keep_queue_for',
-    'shared/try-acquire try_acquire 6',
-    'shared/end-batches end_batches',
-    'shared/try-acquire try_acquire 7',
-    'shared/end-batches end_uncontended_batches',
-    'shared/try-acquire try_acquire 8',
-    'shared/grant grant_at_once',
-    'shared/grant complete',
-    'shared/grant grant_at_once 2',
-    'acquire 5',
-  ]),
-  addLimit: script('add-limit', [
-    'add-limit',
-    'shared/holds counts_for_owner',
-    'shared/holds count_hold',
-    'shared/holds leave_out',
-    'shared/holds write_sums',
-    'shared/modes with_mode',
-    'shared/keys assert_layout',
-    'shared/hold read_hold',
-    'shared/ends read_ends',
-    'shared/clock integer',
-    'shared/clock',
-    'shared/holds read_holds',
-    'shared/holds read_sums',
-    'shared/holds refuse',
-    'shared/holds read_sums 2',
-    'shared/holds read_holds 2',
-    'shared/holds find_expired',
-    'shared/ends restore_ends',
-    'shared/holds find_expired 2',
-    'shared/ends read_over',
-    'shared/holds find_expired 3',
-    'shared/holds read_holds 3',
-    'add-limit 2',
-    'shared/modes limit_set',
-    'add-limit 3',
-    'shared/records write_record',
-    'shared/records has_record',
-    'add-limit 4',
-    'shared/token',
-    'shared/messages call_if_known',
-    'shared/messages',
-    'shared/messages client_of',
-    'shared/messages publish_yield',
-    'shared/messages publish_to_client',
-    'shared/messages publish_yield 2',
-    'shared/ends read_latest',
-    'shared/grant-waiters grant_waiters 6',
-    'shared/holds save_sums',
-    'shared/holds owner_field',
-    'shared/holds count_owner',
-    'shared/holds take_out',
-    'shared/holds drop_expired',
-    'shared/parked count_as_absent 3',
-    'shared/holds drop_expired 2',
-    'shared/grant-waiters grant_waiters 7',
-    'shared/messages channel_of',
-    'shared/messages is_present',
-    'shared/grant-waiters grant_waiters 8',
-    'shared/parked is_absent',
-    'shared/grant-waiters grant_waiters 9',
-    'shared/holds find_hold',
-    'shared/queue read_ticket',
-    'shared/queue drop_ticket 2',
-    'shared/queue count_fair',
-    'shared/queue is_fair',
-    'shared/queue drop_ticket 3',
-    'shared/queue fair_waits',
-    'shared/grant-waiters grant_waiters 10',
-    'shared/grant grant',
-    'shared/grant granted_mode 3',
-    'shared/grant grant 2',
-    'shared/token next_token 3',
-    'shared/token last_token',
-    'shared/token next_token 4',
-    'shared/token remember_token',
-    'shared/token next_token 2',
-    'shared/grant grant 3',
-    'shared/holds add_hold',
-    'shared/holds keep_state_for',
-    'shared/holds remove_hold 3',
-    'shared/holds add_hold 2',
-    'shared/hold text_of',
-    'shared/holds add_hold 3',
-    'shared/holds note_end',
-    'shared/holds become_many',
-    'shared/holds add_hold 4',
-    'shared/grant grant 4',
-    'shared/grant-waiters grant_waiters 11',
-    'shared/admission is_closed',
-    'shared/admission reenters 2',
-    'shared/holds owns',
-    'shared/admission reenters 3',
-    'shared/modes limit_for 3',
-    'shared/admission admits',
-    'shared/admission exceeds_limit',
-    'shared/parked park',
-    'shared/queue tickets_of',
-    'shared/queue read_tickets',
-    'shared/grant-waiters grant_waiters 12',
-    'shared/parked read_parked',
-    'shared/grant-waiters grant_waiters 13',
-    'shared/messages publish_to_waiter',
-    'shared/messages publish_granted',
-    'shared/grant-waiters grant_waiters 4',
-    'shared/messages publish_retry',
-    'shared/grant-waiters grant_waiters 14',
-    'shared/retry-time free_at',
-    'shared/ends first_end 2',
-    'shared/ends read_first',
-    'shared/ends first_end 3',
-    'shared/retry-time free_at 2',
-    'shared/grant-waiters grant_waiters 15',
-    'shared/queue write_ticket',
-    'shared/grant-waiters grant_waiters 16',
-    'add-limit 5',
-    'shared/end-batches end_batches_beyond',
-    'shared/end-batches end_batches',
-    'shared/end-batches end_batches_beyond 2',
-    'add-limit 6',
-  ]),
-  confirm: script('confirm', [
-    'confirm',
-  ]),
-  fence: script('fence', [
-    'fence',
-    'shared/holds count_hold 2',
-    'shared/holds counts_for_owner',
-    'shared/holds count_hold 3',
-    'shared/holds leave_out',
-    'shared/keys assert_layout',
-    'shared/hold read_hold 2',
-    'shared/modes with_mode',
-    'shared/hold read_hold 3',
-    'shared/clock integer',
-    'shared/clock',
-    'shared/holds read_holds',
-    'shared/holds read_sums',
-    'shared/holds refuse',
-    'shared/holds read_sums 2',
-    'shared/holds read_holds 2',
-    'shared/holds find_expired',
-    'shared/ends restore_ends',
-    'shared/holds find_expired 4',
-    'shared/holds write_sums',
-    'shared/holds find_expired 5',
-    'shared/ends read_over 2',
-    'shared/ends read_ends',
-    'shared/ends read_over 3',
-    'shared/holds find_expired 3',
-    'shared/holds read_holds 3',
-    'fence 2',
-    'shared/holds find_hold',
-    'fence 3',
-    'shared/token',
-    'shared/token last_token',
-    'fence 4',
-    'shared/token remember_token',
-    'fence 5',
-    'shared/holds write_hold 2',
-    'shared/hold text_of',
-    'shared/holds write_hold 3',
-    'fence 6',
-  ]),
-  forceRelease: script('force-release', [
-    'force-release',
-    'shared/holds counts_for_owner',
-    'shared/holds count_hold',
-    'shared/holds leave_out',
-    'shared/holds write_sums',
-    'shared/modes with_mode',
-    'shared/keys assert_layout',
-    'shared/hold read_hold',
-    'shared/ends read_ends',
-    'shared/clock integer',
-    'shared/clock',
-    'shared/holds read_holds',
-    'shared/holds read_sums',
-    'shared/holds refuse',
-    'shared/holds read_sums 2',
-    'shared/holds read_holds 2',
-    'shared/holds find_expired',
-    'shared/ends restore_ends',
-    'shared/holds find_expired 2',
-    'shared/ends read_over',
-    'shared/holds find_expired 3',
-    'shared/holds read_holds 3',
-    'force-release 2',
-    'shared/holds keep_state_for',
-    'shared/holds save_sums',
-    'shared/holds owner_field',
-    'shared/holds count_owner',
-    'shared/holds take_out',
-    'shared/records write_record',
-    'shared/messages client_of',
-    'shared/holds drop_expired',
-    'shared/parked count_as_absent 3',
-    'shared/holds drop_expired 2',
-    'shared/ends read_latest',
-    'shared/holds remove_hold 3',
-    'shared/holds find_hold',
-    'shared/records revocation',
-    'shared/messages call_if_known',
-    'shared/messages',
-    'shared/messages channel_of',
-    'shared/messages is_present',
-    'shared/messages receives_revocation',
-    'force-release 3',
-    'shared/messages publish_to_client',
-    'force-release 4',
-    'shared/messages publish_revoked',
-    'force-release 5',
-    'shared/token',
-    'shared/grant-waiters grant_waiters',
-    'shared/parked is_absent 2',
-    'shared/records has_record',
-    'shared/parked is_absent 3',
-    'shared/grant-waiters grant_waiters 9',
-    'shared/queue read_ticket',
-    'shared/queue drop_ticket 2',
-    'shared/queue count_fair',
-    'shared/queue is_fair',
-    'shared/queue drop_ticket 3',
-    'shared/queue fair_waits',
-    'shared/grant-waiters grant_waiters 10',
-    'shared/grant grant',
-    'shared/grant granted_mode 3',
-    'shared/grant grant 2',
-    'shared/token next_token 3',
-    'shared/token last_token',
-    'shared/token next_token 4',
-    'shared/token remember_token',
-    'shared/token next_token 2',
-    'shared/grant grant 3',
-    'shared/holds add_hold 6',
-    'shared/hold text_of',
-    'shared/holds add_hold 3',
-    'shared/holds note_end',
-    'shared/holds become_many',
-    'shared/holds add_hold 4',
-    'shared/grant grant 4',
-    'shared/grant-waiters grant_waiters 11',
-    'shared/admission is_closed',
-    'shared/admission reenters 2',
-    'shared/holds owns',
-    'shared/admission reenters 3',
-    'shared/modes limit_for',
-    'shared/modes limit_set',
-    'shared/modes limit_for 2',
-    'shared/admission admits',
-    'shared/admission exceeds_limit',
-    'shared/parked park',
-    'shared/queue tickets_of',
-    'shared/queue read_tickets',
-    'shared/grant-waiters grant_waiters 12',
-    'shared/parked read_parked',
-    'shared/grant-waiters grant_waiters 13',
-    'shared/messages publish_yield 3',
-    'shared/messages publish_to_waiter',
-    'shared/messages publish_granted',
-    'shared/grant-waiters grant_waiters 4',
-    'shared/messages publish_retry',
-    'shared/grant-waiters grant_waiters 14',
-    'shared/retry-time free_at',
-    'shared/ends first_end 2',
-    'shared/ends read_first',
-    'shared/ends first_end 3',
-    'shared/retry-time free_at 2',
-    'shared/grant-waiters grant_waiters 15',
-    'shared/queue write_ticket',
-    'shared/grant-waiters grant_waiters 16',
-    'force-release 6',
-  ]),
-  handOver: script('hand-over', [
-    'hand-over',
-    'shared/holds counts_for_owner',
-    'shared/holds count_hold',
-    'shared/holds leave_out',
-    'shared/holds write_sums',
-    'shared/modes with_mode',
-    'shared/keys assert_layout',
-    'shared/hold read_hold',
-    'shared/ends read_ends',
-    'shared/clock integer',
-    'shared/clock',
-    'shared/holds read_holds',
-    'shared/holds read_sums',
-    'shared/holds refuse',
-    'shared/holds read_sums 2',
-    'shared/holds read_holds 2',
-    'shared/holds find_expired',
-    'shared/ends restore_ends',
-    'shared/holds find_expired 2',
-    'shared/ends read_over',
-    'shared/holds find_expired 3',
-    'shared/holds read_holds 3',
-    'hand-over 2',
-    'shared/holds find_hold',
-    'hand-over 3',
-    'shared/request held',
-    'hand-over 4',
-    'shared/holds owner_field',
-    'shared/holds owns',
-    'hand-over 5',
-    'shared/holds save_sums',
-    'shared/holds count_owner',
-    'shared/holds take_out',
-    'shared/messages client_of',
-    'shared/holds drop_expired',
-    'shared/parked count_as_absent',
-    'shared/records write_record',
-    'shared/parked count_as_absent 2',
-    'shared/holds drop_expired 2',
-    'hand-over 6',
-    'shared/token',
-    'shared/token next_token 3',
-    'shared/token last_token',
-    'shared/token next_token 4',
-    'shared/token remember_token',
-    'shared/token next_token 2',
-    'hand-over 7',
-    'shared/ends read_latest',
-    'shared/holds add_hold',
-    'shared/holds keep_state_for',
-    'shared/holds remove_hold 3',
-    'shared/holds add_hold 2',
-    'shared/hold text_of',
-    'shared/holds add_hold 3',
-    'shared/holds note_end',
-    'shared/holds become_many',
-    'shared/holds add_hold 4',
-    'hand-over 8',
-    'shared/messages',
-    'shared/grant-waiters grant_waiters 17',
-    'shared/messages call_if_known',
-    'shared/messages channel_of',
-    'shared/messages is_present',
-    'shared/grant-waiters grant_waiters 8',
-    'shared/parked is_absent 2',
-    'shared/records has_record',
-    'shared/parked is_absent 3',
-    'shared/grant-waiters grant_waiters 9',
-    'shared/queue read_ticket',
-    'shared/queue drop_ticket 2',
-    'shared/queue count_fair',
-    'shared/queue is_fair',
-    'shared/queue drop_ticket 3',
-    'shared/queue fair_waits',
-    'shared/grant-waiters grant_waiters 10',
-    'shared/grant grant',
-    'shared/grant granted_mode 3',
-    'shared/grant grant 5',
-    'shared/grant-waiters grant_waiters 11',
-    'shared/admission is_closed',
-    'shared/admission reenters',
-    'shared/modes limit_for',
-    'shared/modes limit_set',
-    'shared/modes limit_for 2',
-    'shared/admission admits',
-    'shared/admission exceeds_limit',
-    'shared/parked park',
-    'shared/queue tickets_of',
-    'shared/queue read_tickets',
-    'shared/grant-waiters grant_waiters 12',
-    'shared/parked read_parked',
-    'shared/grant-waiters grant_waiters 13',
-    'shared/messages publish_yield',
-    'shared/messages publish_to_client',
-    'shared/messages publish_yield 2',
-    'shared/messages publish_to_waiter',
-    'shared/messages publish_granted',
-    'shared/grant-waiters grant_waiters 4',
-    'shared/messages publish_retry',
-    'shared/grant-waiters grant_waiters 14',
-    'shared/retry-time free_at',
-    'shared/ends first_end 2',
-    'shared/ends read_first',
-    'shared/ends first_end 3',
-    'shared/retry-time free_at 2',
-    'shared/grant-waiters grant_waiters 15',
-    'shared/queue write_ticket',
-    'shared/grant-waiters grant_waiters 16',
-    'hand-over 9',
-  ]),
-  inspect: script('inspect', [
-    'inspect',
-    'shared/modes with_mode',
-    'shared/keys assert_layout',
-    'shared/hold read_hold',
-    'shared/clock',
-    'inspect 2',
-    'shared/queue read_places',
-    'shared/clock integer',
-    'shared/queue read_places 2',
-    'shared/queue tickets_of 2',
-    'shared/queue read_ticket',
-    'shared/queue tickets_of 3',
-    'shared/queue read_places 3',
-    'inspect 3',
-    'shared/modes limit_set',
-    'shared/token',
-    'shared/token last_token',
-    'inspect 4',
-  ]),
-  keepUnits: script('keep-units', [
-    'keep-units',
-    'shared/holds counts_for_owner',
-    'shared/holds count_hold',
-    'shared/holds leave_out',
-    'shared/holds write_sums',
-    'shared/modes with_mode',
-    'shared/keys assert_layout',
-    'shared/hold read_hold',
-    'shared/ends read_ends',
-    'shared/clock integer',
-    'shared/clock',
-    'shared/holds read_holds',
-    'shared/holds read_sums',
-    'shared/holds refuse',
-    'shared/holds read_sums 2',
-    'shared/holds read_holds 2',
-    'shared/holds find_expired',
-    'shared/ends restore_ends',
-    'shared/holds find_expired 2',
-    'shared/ends read_over',
-    'shared/holds find_expired 3',
-    'shared/holds read_holds 3',
-    'keep-units 2',
-    'shared/holds find_hold',
-    'keep-units 3',
-    'shared/holds keep_state_for',
-    'shared/holds save_sums',
-    'shared/holds owner_field',
-    'shared/holds count_owner',
-    'shared/holds take_out',
-    'shared/messages client_of',
-    'shared/holds drop_expired',
-    'shared/parked count_as_absent',
-    'shared/records write_record',
-    'shared/parked count_as_absent 2',
-    'shared/holds drop_expired 2',
-    'shared/ends read_latest',
-    'shared/hold text_of',
-    'shared/holds add_hold',
-    'shared/holds remove_hold 3',
-    'shared/holds add_hold 5',
-    'shared/holds note_end',
-    'shared/holds become_many',
-    'shared/holds add_hold 4',
-    'keep-units 4',
-    'shared/holds write_hold',
-    'keep-units 5',
-    'shared/token',
-    'shared/messages',
-    'shared/grant-waiters grant_waiters 17',
-    'shared/messages call_if_known',
-    'shared/messages channel_of',
-    'shared/messages is_present',
-    'shared/grant-waiters grant_waiters 8',
-    'shared/parked is_absent 2',
-    'shared/records has_record',
-    'shared/parked is_absent 3',
-    'shared/grant-waiters grant_waiters 9',
-    'shared/queue read_ticket',
-    'shared/queue drop_ticket 2',
-    'shared/queue count_fair',
-    'shared/queue is_fair',
-    'shared/queue drop_ticket 3',
-    'shared/queue fair_waits',
-    'shared/grant-waiters grant_waiters 10',
-    'shared/grant grant',
-    'shared/grant granted_mode 3',
-    'shared/grant grant 2',
-    'shared/token next_token 3',
-    'shared/token last_token',
-    'shared/token next_token 4',
-    'shared/token remember_token',
-    'shared/token next_token 2',
-    'shared/grant grant 6',
-    'shared/grant-waiters grant_waiters 11',
-    'shared/admission is_closed',
-    'shared/admission reenters 2',
-    'shared/holds owns',
-    'shared/admission reenters 3',
-    'shared/modes limit_for',
-    'shared/modes limit_set',
-    'shared/modes limit_for 2',
-    'shared/admission admits',
-    'shared/admission exceeds_limit',
-    'shared/parked park',
-    'shared/queue tickets_of',
-    'shared/queue read_tickets',
-    'shared/grant-waiters grant_waiters 12',
-    'shared/parked read_parked',
-    'shared/grant-waiters grant_waiters 13',
-    'shared/messages publish_yield',
-    'shared/messages publish_to_client',
-    'shared/messages publish_yield 2',
-    'shared/messages publish_to_waiter',
-    'shared/messages publish_granted',
-    'shared/grant-waiters grant_waiters 4',
-    'shared/messages publish_retry',
-    'shared/grant-waiters grant_waiters 14',
-    'shared/retry-time free_at',
-    'shared/ends first_end 2',
-    'shared/ends read_first',
-    'shared/ends first_end 3',
-    'shared/retry-time free_at 2',
-    'shared/grant-waiters grant_waiters 15',
-    'shared/queue write_ticket',
-    'shared/grant-waiters grant_waiters 16',
-    'keep-units 6',
-  ]),
-  latchConfirm: script('latch-confirm', [
-    'latch-confirm',
-  ]),
-  latchCountDown: script('latch-count-down', [
-    'latch-count-down',
-    'shared/latch count_left',
-    'shared/keys assert_layout',
-    'shared/latch count_left 2',
-    'latch-count-down 2',
-    'shared/clock',
-    'shared/records has_record',
-    'latch-count-down 3',
-    'shared/clock integer',
-    'shared/records write_record',
-    'latch-count-down 4',
-    'shared/messages',
-    'shared/messages publish_opened',
-    'shared/messages publish_to_client 2',
-    'shared/messages call_if_known',
-    'shared/messages client_of',
-    'shared/messages publish_to_client 3',
-    'shared/messages publish_opened 2',
-    'latch-count-down 5',
-  ]),
-  latchCount: script('latch-count', [
-    'shared/latch count_left',
-    'shared/keys assert_layout',
-    'shared/latch count_left 2',
-    'latch-count',
-    'shared/clock',
-    'shared/records has_record',
-    'latch-count 2',
-    'shared/clock integer',
-    'latch-count 3',
-  ]),
-  latchDelete: script('latch-delete', [
-    'latch-delete',
-    'shared/latch count_left',
-    'shared/keys assert_layout',
-    'shared/latch count_left 2',
-    'latch-delete 2',
-    'shared/clock',
-    'shared/records has_record',
-    'latch-delete 3',
-    'shared/records write_record 2',
-    'shared/clock integer',
-    'shared/records write_record 3',
-    'latch-delete 4',
-  ]),
-  latchSet: script('latch-set', [
-    'latch-set',
-    'shared/latch count_left',
-    'shared/keys assert_layout',
-    'shared/latch count_left 2',
-    'latch-count-down 2',
-    'shared/clock',
-    'shared/records has_record',
-    'latch-set 2',
-    'shared/records write_record 2',
-    'shared/clock integer',
-    'shared/records write_record 3',
-    'latch-set 3',
-  ]),
-  limit: script('limit', [
-    'shared/modes limit_set',
-    'limit',
-    'shared/clock',
-    'limit 2',
-  ]),
-  reinstate: script('reinstate', [
-    'reinstate',
-    'shared/records revocation',
-    'shared/clock',
-    'shared/records has_record',
-    'reinstate 2',
-    'shared/holds counts_for_owner',
-    'shared/holds count_hold',
-    'shared/holds leave_out',
-    'shared/holds write_sums',
-    'shared/modes with_mode',
-    'shared/keys assert_layout',
-    'shared/hold read_hold',
-    'shared/ends read_ends',
-    'shared/clock integer',
-    'shared/holds read_holds',
-    'shared/holds read_sums',
-    'shared/holds refuse',
-    'shared/holds read_sums 2',
-    'shared/holds read_holds 2',
-    'shared/holds find_expired',
-    'shared/ends restore_ends',
-    'shared/holds find_expired 2',
-    'shared/ends read_over',
-    'shared/holds find_expired 3',
-    'shared/holds read_holds 3',
-    'keep-units 2',
-    'shared/holds find_hold',
-    'reinstate 3',
-    'shared/holds owner_field',
-    'shared/admission admits 2',
-    'shared/admission reenters 2',
-    'shared/holds owns',
-    'shared/admission reenters 3',
-    'shared/admission admits 3',
-    'shared/modes limit_for',
-    'shared/modes limit_set',
-    'shared/modes limit_for 2',
-    'shared/admission admits 4',
-    'reinstate 4',
-    'shared/holds save_sums',
-    'shared/holds count_owner',
-    'shared/holds take_out',
-    'shared/holds drop_expired',
-    'shared/parked count_as_absent',
-    'shared/records write_record',
-    'shared/messages client_of',
-    'shared/parked count_as_absent 2',
-    'shared/holds drop_expired 2',
-    'hand-over 6',
-    'shared/queue drop_ticket 4',
-    'shared/queue read_ticket',
-    'shared/queue drop_ticket 5',
-    'shared/queue count_fair',
-    'shared/queue is_fair',
-    'shared/queue drop_ticket 3',
-    'reinstate 5',
-    'shared/token',
-    'shared/token remember_token',
-    'shared/token last_token',
-    'reinstate 6',
-    'shared/holds add_hold',
-    'shared/holds keep_state_for',
-    'shared/holds remove_hold',
-    'shared/ends read_latest',
-    'shared/holds remove_hold 2',
-    'shared/holds add_hold 2',
-    'shared/hold text_of',
-    'shared/holds add_hold 3',
-    'shared/holds note_end',
-    'shared/holds become_many',
-    'shared/holds add_hold 4',
-    'reinstate 7',
-  ]),
-  release: script('release', [
-    'release',
-    'shared/holds counts_for_owner',
-    'shared/holds count_hold',
-    'shared/holds leave_out',
-    'shared/modes with_mode',
-    'shared/keys assert_layout',
-    'shared/hold read_hold',
-    'shared/clock',
-    'shared/holds read_sums',
-    'shared/holds refuse',
-    'shared/holds read_sums 2',
-    'release 2',
-    'shared/clock integer',
-    'shared/holds keep_state_for',
-    'shared/holds write_sums',
-    'shared/holds save_sums',
-    'shared/holds owner_field',
-    'shared/holds count_owner',
-    'shared/holds take_out',
-    'shared/records write_record',
-    'shared/messages client_of',
-    'shared/holds drop_expired',
-    'shared/parked count_as_absent 3',
-    'shared/holds drop_expired 2',
-    'shared/ends read_ends',
-    'shared/ends read_latest',
-    'shared/holds remove_hold 3',
-    'shared/holds find_hold',
-    'release 3',
-    'shared/holds find_expired',
-    'shared/ends restore_ends',
-    'shared/holds find_expired 2',
-    'shared/ends read_over',
-    'shared/holds find_expired 3',
-    'release 4',
-    'shared/hold text_of',
-    'shared/holds add_hold 7',
-    'shared/holds note_end',
-    'shared/holds become_many',
-    'shared/holds add_hold 4',
-    'release 5',
-    'shared/queue count_fair',
-    'shared/queue is_fair',
-    'shared/queue read_ticket',
-    'shared/queue drop_ticket',
-    'release 6',
-    'shared/token',
-    'shared/token last_token',
-    'shared/queue fair_waits',
-    'shared/grant grant',
-    'shared/grant granted_mode 3',
-    'shared/grant grant 2',
-    'shared/token next_token',
-    'shared/token remember_token',
-    'shared/token next_token 2',
-    'shared/grant grant 6',
-    'shared/admission is_closed',
-    'shared/holds owns',
-    'shared/admission reenters',
-    'shared/modes limit_for',
-    'shared/modes limit_set',
-    'shared/modes limit_for 2',
-    'shared/admission admits',
-    'shared/admission exceeds_limit',
-    'shared/queue tickets_of',
-    'shared/parked read_parked',
-    'shared/records has_record',
-    'shared/queue write_ticket',
-    'shared/messages call_if_known',
-    'shared/messages',
-    'shared/messages publish_yield',
-    'shared/messages publish_to_client',
-    'shared/messages publish_yield 2',
-    'shared/messages channel_of',
-    'shared/messages is_present',
-    'shared/ends read_first',
-    'shared/retry-time free_at',
-    'shared/ends first_end',
-    'shared/retry-time free_at 2',
-    'shared/grant-waiters grant_waiters',
-    'shared/parked is_absent',
-    'shared/grant-waiters grant_waiters 2',
-    'shared/parked park',
-    'shared/queue read_tickets',
-    'shared/grant-waiters grant_waiters 3',
-    'shared/messages publish_to_waiter',
-    'shared/messages publish_granted',
-    'shared/grant-waiters grant_waiters 4',
-    'shared/messages publish_retry',
-    'shared/grant-waiters grant_waiters 5',
-    'release 7',
-    'shared/request request_at',
-    'release 8',
-    'shared/request held',
-    'shared/holds write_hold',
-    'shared/try-acquire try_acquire 9',
-    'shared/admission upgrades',
-    'shared/try-acquire try_acquire 3',
-    'shared/try-acquire not_held',
-    'shared/holds some_holders 3',
-    'shared/try-acquire not_held 2',
-    'shared/retry-time retry_time',
-    'shared/try-acquire try_acquire 4',
-    'shared/take-place take_place',
-    'shared/take-place last_place',
-    'shared/take-place take_place 2',
-    'shared/parked unpark',
-    'shared/take-place take_place 3',
-    'shared/take-place place_ahead',
-    'shared/take-place take_place 4',
-    'shared/parked sweep_parked',
-    'shared/take-place take_place 5',
-    'shared/try-acquire try_acquire 5',
-    'shared/take-place keep_queue_for',
-    'shared/try-acquire try_acquire 6',
-    'shared/end-batches end_batches',
-    'shared/try-acquire try_acquire 7',
-    'shared/end-batches end_uncontended_batches',
-    'shared/try-acquire try_acquire 8',
-    'shared/grant grant_at_once',
-    'shared/grant complete',
-    'shared/grant grant_at_once 2',
-    'release 9',
-  ]),
-  renew: script('renew', [
-    'shared/clock',
-    'renew',
-    'shared/clock integer',
-    'renew 2',
-  ]),
-  setLimit: script('set-limit', [
-    'set-limit',
-    'shared/modes limit_set',
-    'set-limit 2',
-    'shared/holds counts_for_owner',
-    'shared/holds count_hold',
-    'shared/holds leave_out',
-    'shared/holds write_sums',
-    'shared/modes with_mode',
-    'shared/keys assert_layout',
-    'shared/hold read_hold',
-    'shared/ends read_ends',
-    'shared/clock integer',
-    'shared/clock',
-    'shared/holds read_holds',
-    'shared/holds read_sums',
-    'shared/holds refuse',
-    'shared/holds read_sums 2',
-    'shared/holds read_holds 2',
-    'shared/holds find_expired',
-    'shared/ends restore_ends',
-    'shared/holds find_expired 2',
-    'shared/ends read_over',
-    'shared/holds find_expired 3',
-    'shared/holds read_holds 3',
-    'set-limit 3',
-    'shared/token',
-    'shared/messages call_if_known',
-    'shared/messages',
-    'shared/messages client_of',
-    'shared/messages publish_yield',
-    'shared/messages publish_to_client',
-    'shared/messages publish_yield 2',
-    'shared/ends read_latest',
-    'shared/grant-waiters grant_waiters 6',
-    'shared/holds save_sums',
-    'shared/holds owner_field',
-    'shared/holds count_owner',
-    'shared/holds take_out',
-    'shared/holds drop_expired',
-    'shared/parked count_as_absent',
-    'shared/records write_record',
-    'shared/parked count_as_absent 2',
-    'shared/holds drop_expired 2',
-    'shared/grant-waiters grant_waiters 7',
-    'shared/messages channel_of',
-    'shared/messages is_present',
-    'shared/grant-waiters grant_waiters 8',
-    'shared/parked is_absent 2',
-    'shared/records has_record',
-    'shared/parked is_absent 3',
-    'shared/grant-waiters grant_waiters 9',
-    'shared/holds find_hold',
-    'shared/queue read_ticket',
-    'shared/queue drop_ticket 2',
-    'shared/queue count_fair',
-    'shared/queue is_fair',
-    'shared/queue drop_ticket 3',
-    'shared/queue fair_waits',
-    'shared/grant-waiters grant_waiters 10',
-    'shared/grant grant',
-    'shared/grant granted_mode 3',
-    'shared/grant grant 2',
-    'shared/token next_token 3',
-    'shared/token last_token',
-    'shared/token next_token 4',
-    'shared/token remember_token',
-    'shared/token next_token 2',
-    'shared/grant grant 3',
-    'shared/holds add_hold',
-    'shared/holds keep_state_for',
-    'shared/holds remove_hold 3',
-    'shared/holds add_hold 2',
-    'shared/hold text_of',
-    'shared/holds add_hold 3',
-    'shared/holds note_end',
-    'shared/holds become_many',
-    'shared/holds add_hold 4',
-    'shared/grant grant 4',
-    'shared/grant-waiters grant_waiters 11',
-    'shared/admission is_closed',
-    'shared/admission reenters 2',
-    'shared/holds owns',
-    'shared/admission reenters 3',
-    'shared/modes limit_for 3',
-    'shared/admission admits',
-    'shared/admission exceeds_limit',
-    'shared/parked park',
-    'shared/queue tickets_of',
-    'shared/queue read_tickets',
-    'shared/grant-waiters grant_waiters 12',
-    'shared/parked read_parked',
-    'shared/grant-waiters grant_waiters 13',
-    'shared/messages publish_to_waiter',
-    'shared/messages publish_granted',
-    'shared/grant-waiters grant_waiters 4',
-    'shared/messages publish_retry',
-    'shared/grant-waiters grant_waiters 14',
-    'shared/retry-time free_at',
-    'shared/ends first_end 2',
-    'shared/ends read_first',
-    'shared/ends first_end 3',
-    'shared/retry-time free_at 2',
-    'shared/grant-waiters grant_waiters 15',
-    'shared/queue write_ticket',
-    'shared/grant-waiters grant_waiters 16',
-    'add-limit 5',
-    'shared/end-batches end_batches_beyond',
-    'shared/end-batches end_batches',
-    'shared/end-batches end_batches_beyond 2',
-    'set-limit 4',
-  ]),
-  start: script('start', [
-    'start',
-  ]),
-  survey: script('survey', [
-    'survey',
-    'shared/holds counts_for_owner',
-    'shared/holds count_hold',
-    'shared/holds leave_out',
-    'shared/keys assert_layout',
-    'shared/hold read_hold 2',
-    'shared/modes with_mode',
-    'shared/hold read_hold 3',
-    'shared/ends read_ends',
-    'shared/clock integer',
-    'shared/clock',
-    'shared/holds read_holds',
-    'shared/holds read_sums',
-    'shared/holds refuse',
-    'shared/holds read_sums 2',
-    'shared/holds read_holds 2',
-    'shared/holds find_expired',
-    'shared/ends restore_ends',
-    'shared/holds find_expired 4',
-    'shared/holds write_sums',
-    'shared/holds find_expired 5',
-    'shared/ends read_over',
-    'shared/holds find_expired 3',
-    'shared/holds read_holds 3',
-    'survey 2',
-    'shared/ends read_latest',
-    'survey 3',
-    'shared/holds owns 2',
-    'shared/holds find_hold',
-    'shared/holds owns 3',
-    'shared/holds owner_field',
-    'shared/holds owns 4',
-    'shared/modes limit_set',
-    'survey 4',
-  ]),
+  acquireAll: script('acquire-all', [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63, 64, 65, 66, 67, 68, 69, 70, 71]),
+  acquire: script('acquire', [72, 8, 73, 1, 2, 74, 3, 4, 5, 24, 6, 7, 19, 20, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 75, 50, 51, 10, 52, 53, 57, 54, 55, 56, 58, 59, 9, 42, 61, 64, 37, 38, 40, 76, 44, 45, 46, 47, 48, 49, 77, 78, 66, 67, 68, 69, 11, 12, 13, 14, 15, 16, 70, 79, 80, 81, 82, 17, 83, 84, 85, 36, 86, 87, 88, 89, 90, 91, 92, 93, 94, 95, 22, 96, 97, 98, 99, 100, 101, 102, 103, 104, 105, 106, 107, 108, 109, 110, 18, 111, 112, 113, 114, 115, 116, 117, 118, 119, 120, 121, 122, 123, 124, 125, 126, 127, 128, 129, 130, 131, 132, 133, 134, 135, 136]),
+  addLimit: script('add-limit', [137, 3, 4, 5, 24, 1, 6, 7, 19, 20, 8, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 138, 14, 139, 56, 36, 140, 37, 90, 80, 57, 91, 92, 93, 61, 141, 51, 10, 52, 53, 54, 142, 59, 143, 94, 95, 144, 100, 145, 9, 83, 146, 86, 87, 147, 42, 148, 40, 76, 44, 149, 38, 150, 46, 47, 48, 49, 50, 77, 63, 64, 65, 66, 67, 68, 69, 151, 82, 152, 11, 153, 154, 16, 17, 102, 84, 103, 155, 85, 156, 105, 106, 107, 108, 157, 96, 158, 22, 159, 98, 160, 89, 161, 162, 163, 129, 164, 165]),
+  confirm: script('confirm', [166]),
+  fence: script('fence', [167, 168, 3, 169, 5, 6, 170, 1, 171, 20, 8, 25, 26, 27, 28, 29, 30, 31, 172, 24, 173, 174, 19, 175, 34, 35, 176, 9, 177, 37, 38, 178, 46, 179, 180, 64, 181, 182]),
+  forceRelease: script('force-release', [183, 3, 4, 5, 24, 1, 6, 7, 19, 20, 8, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 184, 50, 51, 10, 52, 53, 56, 57, 54, 142, 59, 61, 77, 9, 185, 90, 80, 94, 95, 186, 187, 92, 188, 189, 190, 37, 99, 191, 36, 192, 145, 83, 146, 86, 87, 147, 42, 148, 40, 76, 44, 149, 38, 150, 46, 47, 48, 193, 64, 65, 66, 67, 68, 69, 151, 82, 152, 11, 153, 13, 14, 15, 16, 17, 102, 84, 103, 155, 85, 156, 194, 105, 106, 107, 108, 157, 96, 158, 22, 159, 98, 160, 89, 161, 195]),
+  handOver: script('hand-over', [196, 3, 4, 5, 24, 1, 6, 7, 19, 20, 8, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 197, 9, 198, 70, 199, 10, 11, 200, 51, 52, 53, 57, 54, 55, 56, 58, 59, 201, 37, 149, 38, 150, 46, 47, 202, 61, 49, 50, 77, 63, 64, 65, 66, 67, 68, 203, 80, 204, 90, 94, 95, 144, 191, 36, 192, 145, 83, 146, 86, 87, 147, 42, 148, 40, 76, 205, 151, 82, 12, 13, 14, 15, 16, 17, 102, 84, 103, 155, 85, 156, 91, 92, 93, 105, 106, 107, 108, 157, 96, 158, 22, 159, 98, 160, 89, 161, 206]),
+  inspect: script('inspect', [207, 1, 6, 7, 8, 208, 209, 20, 210, 211, 83, 212, 213, 214, 14, 37, 38, 215]),
+  keepUnits: script('keep-units', [216, 3, 4, 5, 24, 1, 6, 7, 19, 20, 8, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 217, 9, 218, 50, 51, 10, 52, 53, 57, 54, 55, 56, 58, 59, 61, 64, 49, 77, 78, 66, 67, 68, 219, 79, 220, 37, 80, 204, 90, 94, 95, 144, 191, 36, 192, 145, 83, 146, 86, 87, 147, 42, 148, 40, 76, 44, 149, 38, 150, 46, 47, 221, 151, 82, 152, 11, 153, 13, 14, 15, 16, 17, 102, 84, 103, 155, 85, 156, 91, 92, 93, 105, 106, 107, 108, 157, 96, 158, 22, 159, 98, 160, 89, 161, 222]),
+  latchConfirm: script('latch-confirm', [223]),
+  latchCountDown: script('latch-count-down', [224, 225, 6, 226, 227, 8, 36, 228, 20, 56, 229, 80, 230, 231, 90, 57, 232, 233, 234]),
+  latchCount: script('latch-count', [225, 6, 226, 235, 8, 36, 236, 20, 237]),
+  latchDelete: script('latch-delete', [238, 225, 6, 226, 239, 8, 36, 240, 241, 20, 242, 243]),
+  latchSet: script('latch-set', [244, 225, 6, 226, 227, 8, 36, 245, 241, 20, 242, 246]),
+  limit: script('limit', [14, 247, 8, 248]),
+  reinstate: script('reinstate', [249, 185, 8, 36, 250, 3, 4, 5, 24, 1, 6, 7, 19, 20, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 217, 9, 251, 10, 252, 152, 11, 153, 253, 13, 14, 15, 254, 255, 51, 52, 53, 54, 55, 56, 57, 58, 59, 201, 256, 83, 257, 86, 87, 147, 258, 37, 46, 38, 259, 49, 50, 60, 61, 62, 63, 64, 65, 66, 67, 68, 260]),
+  release: script('release', [261, 3, 4, 5, 1, 6, 7, 8, 26, 27, 28, 262, 20, 50, 24, 51, 10, 52, 53, 56, 57, 54, 142, 59, 19, 61, 77, 9, 263, 30, 31, 32, 33, 34, 264, 64, 265, 66, 67, 68, 266, 86, 87, 83, 88, 267, 37, 38, 42, 40, 76, 44, 45, 46, 47, 221, 82, 11, 12, 13, 14, 15, 16, 17, 84, 85, 36, 89, 90, 80, 91, 92, 93, 94, 95, 22, 96, 97, 98, 99, 100, 101, 102, 103, 104, 105, 106, 107, 108, 109, 268, 2, 269, 70, 79, 270, 18, 111, 112, 113, 114, 115, 116, 117, 118, 119, 120, 121, 122, 123, 124, 125, 126, 127, 128, 129, 130, 131, 132, 133, 134, 135, 271]),
+  renew: script('renew', [8, 272, 20, 273]),
+  setLimit: script('set-limit', [274, 14, 275, 3, 4, 5, 24, 1, 6, 7, 19, 20, 8, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 276, 37, 90, 80, 57, 91, 92, 93, 61, 141, 51, 10, 52, 53, 54, 55, 56, 58, 59, 143, 94, 95, 144, 191, 36, 192, 145, 9, 83, 146, 86, 87, 147, 42, 148, 40, 76, 44, 149, 38, 150, 46, 47, 48, 49, 50, 77, 63, 64, 65, 66, 67, 68, 69, 151, 82, 152, 11, 153, 154, 16, 17, 102, 84, 103, 155, 85, 156, 105, 106, 107, 108, 157, 96, 158, 22, 159, 98, 160, 89, 161, 162, 163, 129, 164, 277]),
+  start: script('start', [278]),
+  survey: script('survey', [279, 3, 4, 5, 6, 170, 1, 171, 19, 20, 8, 25, 26, 27, 28, 29, 30, 31, 172, 24, 173, 33, 34, 35, 280, 61, 281, 282, 9, 283, 10, 284, 14, 285]),
 };
