@@ -76,9 +76,9 @@ class SharedCore {
     for (const file of users.keys()) if (!this.#homes.has(file)) this.#collectNames(file);
   }
 
-  /** Whether a file is part of the core that all entry points share. */
+  /** Whether a file is part of the core that all entry points share, or exports it. */
   isShared(file) {
-    return this.#homes.get(file) === 'core';
+    return this.#homes.get(file) === 'core' || file === this.#file('core-core');
   }
 
   #file(path) {
@@ -98,14 +98,20 @@ class SharedCore {
   async write({ dist, options, plugins }) {
     const input = {};
     for (const [home, files] of this.#exports) {
-      input[home] = join(this.#modules, `core-${home}${this.#ending}`);
+      input[home] = this.#file(`core-${home}`);
       const lines = [...files].map(([file, names]) => {
         const specifier = `./${posix.relative(this.#modules, file).slice(0, -this.#ending.length)}.js`;
         return `export { ${[...names].sort().join(', ')} } from '${specifier}';\n`;
       });
       writeFileSync(input[home], lines.join(''));
     }
-    await writeBundle({ input, plugins, options: { ...options, ...this.#fileNames(), dir: join(dist, CORE) } });
+    await writeBundle({
+      input,
+      plugins,
+      options: { ...options, ...this.#fileNames(), dir: join(dist, CORE) },
+      // Otherwise the core would have a second file, which only exports the names.
+      preserveEntrySignatures: 'allow-extension',
+    });
   }
 
   async writeHalf({ dist, format, entries, options, plugins }) {
@@ -147,7 +153,7 @@ const optionsOf = (format) => ({
   minifyInternalExports: true,
 });
 
-async function writeBundle({ input, plugins, options }) {
+async function writeBundle({ input, plugins, options, preserveEntrySignatures }) {
   // The script that installs rollup on a fresh machine imports this file, too.
   const { rollup } = await import('rollup');
   const bundled = await rollup({
@@ -156,6 +162,7 @@ async function writeBundle({ input, plugins, options }) {
     external: (name) => /^[@\w]/.test(name),
     // Decorators take effect when a class is defined.
     treeshake: false,
+    preserveEntrySignatures,
     onLog: (level, { code, message }) => {
       if (level === 'warn' && !EXPECTED.test(code + message)) throw new Error(message);
     },
