@@ -22,9 +22,9 @@ export async function bundleCode(modules, dist) {
   const plugins = [await squeezed()];
   // What several entry points use stands in one file: a call into another file of CommonJS costs time.
   const manualChunks = (path) => (core.isShared(path) ? 'core' : undefined);
-  await core.write({ dist, options: { ...optionsOf('cjs'), manualChunks }, plugins });
   await core.writeHalf({ dist, format: 'esm', entries, options: optionsOf('esm'), plugins });
   await core.writeHalf({ dist, format: 'cjs', entries: ENTRY_POINTS, options: optionsOf('cjs'), plugins });
+  await core.write({ dist, options: { ...optionsOf('cjs'), manualChunks }, plugins });
   // Above it, package.json says "module"; without this line Node would read the CommonJS files as ES modules.
   writeFileSync(join(dist, 'cjs/package.json'), '{ "type": "commonjs" }\n');
 }
@@ -36,8 +36,8 @@ export async function bundleDeclarations(modules, dist) {
   const core = new SharedCore(graph, { modules, entries: ENTRY_POINTS, ending: '.d.ts' });
   const options = { format: 'es', minifyInternalExports: false };
   const plugins = [await hiddenConstructors(), dts()];
-  await core.write({ dist, options, plugins });
   await core.writeHalf({ dist, format: 'cjs', entries: ENTRY_POINTS, options, plugins });
+  await core.write({ dist, options, plugins });
   // ES modules declare the same, and can import the types of CommonJS.
   for (const name of Object.keys(ENTRY_POINTS)) {
     const directory = posix.join('esm', posix.dirname(name));
@@ -54,8 +54,10 @@ class SharedCore {
   #ending;
   /** neutral file → which file of the core it stands in */
   #homes = new Map();
-  /** file of the core → neutral file → names that a half imports */
+  /** file of the core → neutral file → names that modules of a half import */
   #exports = new Map();
+  /** The names that the bundled halves import. Declarations that no entry point uses are not in a bundle. */
+  #used = new Set();
 
   constructor(graph, { modules, entries, ending }) {
     this.#graph = graph;
@@ -95,13 +97,15 @@ class SharedCore {
     }
   }
 
+  /** Writes what the halves use, which are written before. */
   async write({ dist, options, plugins }) {
     const input = {};
     for (const [home, files] of this.#exports) {
       input[home] = this.#file(`core-${home}`);
       const lines = [...files].map(([file, names]) => {
         const specifier = `./${posix.relative(this.#modules, file).slice(0, -this.#ending.length)}.js`;
-        return `export { ${[...names].sort().join(', ')} } from '${specifier}';\n`;
+        const used = [...names].filter((name) => this.#used.has(name));
+        return `export { ${used.sort().join(', ')} } from '${specifier}';\n`;
       });
       writeFileSync(input[home], lines.join(''));
     }
@@ -128,6 +132,10 @@ class SharedCore {
         const directory = posix.relative(posix.dirname(posix.join(format, fileName)), CORE);
         const path = directory.startsWith('.') ? directory : `./${directory}`;
         return { code: code.replace(SPECIFIER, (_, quote, home) => `${quote}${path}/${home}.js${quote}`), map: null };
+      },
+      generateBundle: (_, files) => {
+        for (const { importedBindings } of Object.values(files))
+          for (const name of Object.values(importedBindings).flat()) this.#used.add(name);
       },
     };
     const dir = join(dist, format);
