@@ -29,13 +29,17 @@ export function readConnections(connection: unknown): LockConnectionOption {
   if (isObject(connection) && connection['cluster'] !== undefined && !isFunction(connection['cluster']))
     return CLUSTER.nested('connection', connection) as RedisClusterOption;
   if (!Array.isArray(connection)) return readConnection('connection', connection);
-  const areDifferent = new Set(connection).size === connection.length;
-  if (areDifferent && connection.length >= FEWEST_MASTERS)
-    return Object.freeze(listOfMasters('connection', connection));
-  const what = areDifferent ? `an array of ${connection.length}` : 'an array with the same master twice';
+  if (connection.length < FEWEST_MASTERS) {
+    throw new LockConfigError(
+      `connection is an array of ${connection.length}: Redlock takes ${FEWEST_MASTERS} or more independent masters, ` +
+        'so that a majority is left when one fails; for one server write a single connection.',
+    );
+  }
+  const masters = listOfMasters('connection', connection);
+  const again = connection.findIndex((master, i) => connection.indexOf(master) < i);
+  if (again < 0) return Object.freeze(masters);
   throw new LockConfigError(
-    `connection is ${what}: Redlock takes ${FEWEST_MASTERS} or more independent masters, each a separate server, ` +
-      'so that a majority is left when one fails; for one server write a single connection.',
+    `connection[${again}] is the same as an earlier one: each master must be a separate server.`,
   );
 }
 

@@ -167,7 +167,16 @@ export const MODULE_OPTIONS = new Options(
     label: readLabel,
     keyBuilder: read.syncFunc<KeyBuilder>('a function that returns the key at once: (key) => `${tenant()}:${key}`'),
     renewedLease: or(read.lease, 30_000),
-    defaults: or(OPTIONS.defaults.nested, OPTIONS.defaults.defaults),
+    defaults: or(
+      related(
+        OPTIONS.defaults.nested,
+        ({ replicas }, { connection }) =>
+          replicas !== undefined &&
+          Array.isArray(connection) &&
+          'ask for replicas, but several independent masters (Redlock) have none: leave replicas out',
+      ),
+      OPTIONS.defaults.defaults,
+    ),
     commandTimeout: or(read.atLeast(1, LONGEST_COMMAND), 5_000),
     shutdownTimeout: or(read.duration, 10_000),
     drainTimeout: or(read.wait, Infinity),

@@ -145,10 +145,8 @@ describe('connection', () => {
     ['an array of 2: Redlock takes 3 or more', ['redis://a', 'redis://b']],
     ['an array of 0', []],
     ['connection[1] must be a URL', ['redis://a', 'b:6379', 'redis://c']],
-    [
-      'connection is an array with the same master twice: Redlock takes 3 or more independent masters, each a separate server',
-      ['redis://a', 'redis://b', 'redis://a'],
-    ],
+    ['connection[2] is the same as an earlier one', ['redis://a', 'redis://b', 'redis://a']],
+    ['connection[1] is undefined: is a variable such as', ['redis://a', undefined, undefined]],
     ['connection[1] takes an object of options; this is an array', ['redis://a', ['redis://b'], 'redis://c']],
     [
       'connection[2] is an object (EventEmitter); write a URL',
