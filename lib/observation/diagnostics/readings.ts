@@ -9,7 +9,7 @@ export interface InstanceReading {
   readonly subscribed: boolean;
   /** ms; `undefined`: Redis did not answer. */
   readonly roundTrip: number | undefined;
-  /** How often a connection to Redis was lost. */
+  /** How often a connection to Redis was lost, or could not be made. */
   readonly disconnects: number;
   /** ms by which the clock of the store is ahead of the clock of this process; `undefined`: not known. */
   readonly clockAhead: number | undefined;

@@ -29,7 +29,7 @@ export class RedisConnection {
   readonly subscriptions: Listener;
   /** Whether commands reach Redis. */
   readonly health: ConnectionHealth;
-  /** How many times a connection has been lost. */
+  /** How many times a connection has been lost, or could not be made. */
   epoch = 0;
 
   private readonly servers: Servers;
