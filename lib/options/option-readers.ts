@@ -11,7 +11,7 @@ import { LockConfigError } from '../errors/index.js';
  */
 export type OptionReader<Read = any> = (label: string, written: unknown, others?: Others) => Read;
 
-/** What was written beside an option, and may not have been checked yet. */
+/** What was written beside an option. Its values may not have been read yet. */
 type Others = Readonly<Record<string, unknown>>;
 
 const show = (written: unknown): string => {
@@ -166,9 +166,9 @@ export const parseDuration = (text: string): number => read.duration('parseDurat
  */
 export const related =
   <Read>(reader: OptionReader<Read>, wrong: (read: Read, others: Others) => string | false): OptionReader<Read> =>
-  (label, written, others = {}) => {
+  (label, written, others) => {
     const value = reader(label, written);
-    const why = wrong(value, others);
+    const why = wrong(value, { __proto__: null, ...others });
     if (why === false) return value;
     throw new LockConfigError(`${label} ${why}.`);
   };
@@ -238,10 +238,13 @@ export class Options<Readers extends Readonly<Record<string, OptionReader>>> {
    * @throws LockConfigError for the first option that cannot be used
    */
   read(label: string, written: unknown, prefix = ''): ReadOptions<Readers> {
+    this.check(label, written);
+    const values = written as Others;
     const options: Record<string, unknown> = { ...this.defaults };
-    this.check(label, written, (name, value, reader = read.asWritten) => {
-      if (value !== undefined) options[name] = reader(prefix + name, value, written as Others);
-    });
+    for (const name of Object.keys(values)) {
+      const reader = this.known.get(name) ?? read.asWritten;
+      if (values[name] !== undefined) options[name] = reader(prefix + name, values[name], values);
+    }
     for (const [name, reader] of this.required)
       if (options[name] === undefined) reader(prefix + name, undefined, options);
     return options as ReadOptions<Readers>;
@@ -250,10 +253,9 @@ export class Options<Readers extends Readonly<Record<string, OptionReader>>> {
   /**
    * Refuses what is no object of options, an option by an unknown name, and options that a getter or a prototype adds: a copy
    * would lose them, and a polluted `Object.prototype` would give all callers the same owner.
-   * @param each gets every option that is not refused
    * @throws LockConfigError
    */
-  check(label: string, written: unknown, each?: (name: string, value: unknown, reader: Row | undefined) => void): void {
+  check(label: string, written: unknown): void {
     if (!isObject(written) || Array.isArray(written) || types.isDate(written)) {
       const given = this.foreign ? describe(written) : `${show(written)}: ${this.list}`;
       throw new LockConfigError(`${label} takes an object of options; this is ${given}.`);
@@ -261,12 +263,10 @@ export class Options<Readers extends Readonly<Record<string, OptionReader>>> {
     if (!isPlain(written)) this.refuseInherited(label, written);
     // Reflect.ownKeys would take three times as long.
     for (const name of Object.getOwnPropertyNames(written)) {
-      const reader = this.known.get(name);
-      if (reader === undefined) this.refuseUnknown(label, name);
+      if (!this.known.has(name)) this.refuseUnknown(label, name);
       const property = Object.getOwnPropertyDescriptor(written, name)!;
       if (property.get !== undefined) throw hidden(label, written, name, 'a getter');
       if (property.enumerable !== true) throw hidden(label, written, name, 'not enumerable');
-      each?.(name, property.value, reader);
     }
     for (const symbol of Object.getOwnPropertySymbols(written)) this.refuseUnknown(label, symbol.toString());
   }

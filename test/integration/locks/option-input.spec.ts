@@ -142,6 +142,20 @@ describe('options that are not own data properties', () => {
     }
   });
 
+  it('are not read by the check of another option', () => {
+    let runs = 0;
+    const accessor = Object.defineProperty({ kind: 'read' }, 'permits', { enumerable: true, get: () => (runs += 1) });
+    expect(() => OPTIONS.acquire.read('acquire', accessor)).toThrow('permits is a getter in an object');
+    expect(runs).toBe(0);
+    Object.defineProperty(Object.prototype, 'permits', { value: 5, configurable: true });
+    try {
+      expect(OPTIONS.acquire.read('acquire', { kind: 'read' }).kind).toBe('read');
+      expect(() => OPTIONS.acquire.read('acquire', { units: 2 })).toThrow('needs the total number of permits');
+    } finally {
+      delete (Object.prototype as { permits?: unknown }).permits;
+    }
+  });
+
   it('are refused: promises, maps, dates, symbols as names', async () => {
     const wrong: Array<[unknown, RegExp]> = [
       [Promise.resolve({}), /a promise.*await/],
