@@ -71,7 +71,10 @@ class DashboardController {
     if (dashboard.isClosing || dashboard.streams.size >= MOST_STREAMS) {
       return this.refuse(response, 503, 'too many event streams: poll the state instead');
     }
-    const stream = new StateStream(rawOf(response));
+    const raw = rawOf(response);
+    // The browser may have left while a guard decided. Its response emits no further `close`.
+    if (raw.destroyed) return;
+    const stream = new StateStream(raw);
     const unwatch = observatory.watch({ query: queryOf(request), receive: (state) => stream.send(state) });
     dashboard.streams.add(stream);
     stream.onClose(() => {

@@ -82,6 +82,31 @@ describe.each(ADAPTERS)('the dashboard on %s', (_name, adapter) => {
     expect((await server.release(order, { ...OWN, ...ann })).body).toEqual({ outcome: 'free' });
   });
 
+  it('does not stream to a browser that left while a guard decided', async () => {
+    const closed = deferred();
+    const asked = deferred();
+    const answer = deferred<boolean>();
+    const slow: CanActivate = {
+      canActivate(context) {
+        const response = context.switchToHttp().getResponse();
+        (response.raw ?? response).once('close', () => closed.resolve());
+        asked.resolve();
+        return answer;
+      },
+    };
+    const server = await serve(bench, { guards: [slow], refresh: 250 }, { adapter });
+    const leaving = new AbortController();
+    const gone = fetch(`${server.url}/events`, { signal: leaving.signal }).catch(() => 'gone');
+    await asked;
+    leaving.abort();
+    expect(await gone).toBe('gone');
+    await closed;
+    await bench.redis.resetCommandStats();
+    answer.resolve(true);
+    await new Promise((resolve) => setTimeout(resolve, 800));
+    expect((await bench.redis.commandStats())['scan'] ?? 0).toBe(0);
+  });
+
   it('streams events and states to its viewers', async () => {
     const server = await serve(bench, {}, { adapter });
     await using stream = await Stream.open(server);
