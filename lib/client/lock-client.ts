@@ -7,7 +7,7 @@ import {
   type LockDefaults,
   type RedisLockModuleOptions,
 } from '../module/redis-lock.options.js';
-import { Options, read, type OptionReader } from '../options/option-readers.js';
+import { Options, read } from '../options/option-readers.js';
 import { OPTIONS } from '../options/option-table.js';
 import { LockService } from '../service/lock.service.js';
 
@@ -113,12 +113,5 @@ const INSTEAD: Readonly<Record<string, string>> = {
   onUnavailable: `${OF_METHODS}: catch the LockStoreError`,
 };
 
-type AnyOptions = Options<Readonly<Record<string, OptionReader>>>;
-
-/** The options of a table that a client has. */
-function ofClients({ readers, elsewhere }: AnyOptions, nested: AnyOptions['readers'] = {}): AnyOptions {
-  const rows = Object.entries({ ...readers, ...nested }).filter(([name]) => !Object.hasOwn(INSTEAD, name));
-  return new Options(Object.fromEntries(rows), { ...elsewhere, ...INSTEAD });
-}
-const CLIENT_DEFAULTS = ofClients(OPTIONS.defaults);
-const CLIENT_OPTIONS = ofClients(MODULE_OPTIONS, { defaults: CLIENT_DEFAULTS.nested });
+/** The options that a client has. */
+const CLIENT_OPTIONS = MODULE_OPTIONS.without(INSTEAD, { defaults: OPTIONS.defaults.without(INSTEAD, {}).nested });

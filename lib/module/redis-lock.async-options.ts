@@ -33,8 +33,7 @@ export interface RedisLockModuleAsyncOptions {
   extraProviders?: Provider[] | undefined;
 }
 
-const { isGlobal, ...readers } = MODULE_OPTIONS.readers;
-const { instance } = readers;
+const { instance, isGlobal } = MODULE_OPTIONS.readers;
 
 /** The options of `forRootAsync`. Those of the module come from the factory, except for these two. */
 export const ASYNC_OPTIONS = new Options(
@@ -51,7 +50,7 @@ export const ASYNC_OPTIONS = new Options(
 );
 
 /** The options that the factory makes. The module is registered before, so it must know already whether it is global. */
-export const MADE_OPTIONS = new Options(readers, {
-  ...MODULE_OPTIONS.elsewhere,
-  isGlobal: 'write it beside the factory: forRootAsync({ isGlobal, … })',
-});
+export const MADE_OPTIONS = MODULE_OPTIONS.without(
+  { isGlobal: 'write it beside the factory: forRootAsync({ isGlobal, … })' },
+  {},
+);

@@ -229,6 +229,19 @@ export class Options<Readers extends Readonly<Record<string, OptionReader>>> {
     this.defaults = Object.freeze(Object.fromEntries(defaults)) as ReadOptions<Readers>;
   }
 
+  /**
+   * A table for another place: without the options that have a hint, and with `more`.
+   * @param hints what to write in place of an option, as in `elsewhere`
+   */
+  without<Name extends string, More extends Readonly<Record<string, OptionReader>>>(
+    hints: Readonly<Record<Name, string>>,
+    more: More,
+  ): Options<Omit<Readers, Name> & More> {
+    const kept = Object.entries({ ...this.readers, ...more }).filter(([name]) => !Object.hasOwn(hints, name));
+    const readers = Object.fromEntries(kept) as unknown as Omit<Readers, Name> & More;
+    return new Options(readers, { ...this.elsewhere, ...hints });
+  }
+
   /** The reader of an object of these options within another one. */
   readonly nested: OptionReader<ReadOptions<Readers>> = (label, written) => this.read(label, written, `${label}.`);
 

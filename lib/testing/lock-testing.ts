@@ -9,7 +9,7 @@ import { LockConfigError } from '../errors/index.js';
 import { LockService } from '../service/lock.service.js';
 import type { AcquireOptions } from '../options/acquire-options.js';
 import type { LockHandle } from '../service/handles/lock-handle.js';
-import { fault, Options, or, read } from '../options/option-readers.js';
+import { fault, or, read } from '../options/option-readers.js';
 import { createLockService } from '../module/redis-lock.composition.js';
 import { MODULE_OPTIONS, resolveModuleOptions, type RedisLockModuleOptions } from '../module/redis-lock.options.js';
 import { LockRegistry } from '../module/redis-lock.registry.js';
@@ -45,12 +45,15 @@ export interface OverridesProviders {
   };
 }
 
-const { store: _, isGlobal, ...readers } = MODULE_OPTIONS.readers;
-const clock = or(read.oneOf<'system' | 'manual'>(['system', 'manual']), 'system');
-
-export const TESTING_OPTIONS = new Options({ ...readers, clock });
-/** Those of `RedisLockTestingModule`. */
-export const TESTING_MODULE_OPTIONS = new Options({ ...TESTING_OPTIONS.readers, isGlobal });
+/** The options of `RedisLockTestingModule`. */
+export const TESTING_MODULE_OPTIONS = MODULE_OPTIONS.without(
+  { store: 'the locks of tests are in memory, so leave it out' },
+  { clock: or(read.oneOf<'system' | 'manual'>(['system', 'manual']), 'system') },
+);
+const TESTING_OPTIONS = TESTING_MODULE_OPTIONS.without(
+  { isGlobal: 'it is an option of RedisLockTestingModule.forRoot' },
+  {},
+);
 
 /** How many ms of a manual clock must pass for immediate timers to fire. */
 const END = 2;
