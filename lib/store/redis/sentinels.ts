@@ -125,15 +125,21 @@ export class Sentinels implements MasterFinder {
     this.trial ??= setInterval(ping, TRIAL).unref();
   }
 
-  /** The answer to a PING comes behind the announcements. If half of the Sentinels do not answer in time, all are asked. */
+  /**
+   * The answer to a PING comes behind the announcements. A Sentinel whose connection is being made may have announced something
+   * meanwhile, so it does not count. If half of the Sentinels do not answer in time, all are asked.
+   */
   private async hearAnnouncements(): Promise<void> {
-    const asked = [...this.watched.values()].map((line) =>
-      line.send('PING').catch((error: unknown) => {
-        if (!isAnswer(error)) throw error;
-        return 'refused';
-      }),
-    );
-    const isMost = (answers: Answers<unknown>): boolean => 2 * repliesOf(answers).length > asked.length;
+    const lines = [...this.watched.values()];
+    const asked = lines
+      .filter(({ isReady }) => isReady)
+      .map((line) =>
+        line.send('PING').catch((error: unknown) => {
+          if (!isAnswer(error)) throw error;
+          return 'refused';
+        }),
+      );
+    const isMost = (answers: Answers<unknown>): boolean => 2 * repliesOf(answers).length > lines.length;
     if (!isMost(await gatherWithin(ANSWER_WITHIN, asked, isMost))) await this.find().catch(() => undefined);
     await this.heard;
   }
