@@ -26,7 +26,7 @@ export function validityOf(marks) {
     } else {
       const isOver = until !== undefined && mark.at >= until;
       // It learned of a loss while it still had time by its clock: the lock must have been taken away.
-      return { from, to: isOver ? until : sure, takenAt: mark.type === 'lost' && !isOver ? mark.at : undefined };
+      return { from, to: isOver ? until : sure, until, takenAt: mark.type === 'lost' && !isOver ? mark.at : undefined };
     }
   }
   return { from, to: until };

@@ -214,6 +214,18 @@ describe('other rules', () => {
   });
 
   it.each([
+    ['a', 'client suspended', 585, []],
+    ['a', 'client suspended', 575, ['validity']],
+    ['b', 'client suspended', 585, ['validity']],
+    ['a', 'client stopped', 585, ['validity']],
+  ])('a loss shortly before the end of the lease counts unless it follows a suspension: %s, %s, %d', (...row) => {
+    const [client, kind, at, rules] = row;
+    const story = storyOf(`a 10-50 until=600 lost=${at} #1`);
+    story.fault(kind, { client, begin: 51, end: 570 });
+    expect(broken(story)).toEqual(rules);
+  });
+
+  it.each([
     ['remains', 'left', { keys: ['lock:state:{stock}'] }],
     ['remains', 'eternal', { keys: ['lock:fence:{stock}'] }],
     ['surprise', 'surprise', { client: 'a.1', text: 'TypeError: no' }],

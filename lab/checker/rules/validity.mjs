@@ -1,5 +1,8 @@
 import { takenBy } from '../assumptions.mjs';
 
+/** ms by which the clock of a client is ahead after a suspension, at most: the boot time has steps. */
+const AHEAD = 20;
+
 /**
  * A handle that was lost once never counts as held again, and its signal reports the loss as well. No holder learns of
  * a loss before its lease has ended by its own clock, unless the lock was taken away on purpose.
@@ -9,7 +12,7 @@ export function validity(model) {
   for (const operation of model.operations) {
     const { op, keys, marks, validity: period } = operation;
     const say = (at, message) => found.push({ rule: 'validity', at, key: keys[0], message, operations: [op] });
-    if (period?.takenAt !== undefined) {
+    if (period?.takenAt !== undefined && !isSuspendedBefore(model, operation)) {
       const { why = 'it is not known why' } = marks.find(({ type }) => type === 'lost');
       say(period.takenAt, `${op} lost '${keys}' while its lease lasted: ${why}`);
       found.at(-1).explanation = takenBy(model, operation, period.takenAt);
@@ -26,4 +29,11 @@ export function validity(model) {
     }
   }
   return found;
+}
+
+/** Whether the holder was suspended just before the end of its lease, which its clock has reached first. */
+function isSuspendedBefore({ faults }, { lane, validity: { to, until, takenAt } }) {
+  if (until - takenAt > AHEAD) return false;
+  const meets = ({ begin, end = Infinity }) => begin < takenAt && end > to;
+  return faults.some((fault) => fault.kind === 'client suspended' && fault.client === lane && meets(fault));
 }
