@@ -1,6 +1,6 @@
 import { types } from 'node:util';
 import { withoutSecret } from './credentials.js';
-import { isClass } from './type-guards.js';
+import { isClass, isError } from './type-guards.js';
 
 /** How many characters of a value, a key or an expression a message contains. */
 const PRINTED = 60;
@@ -54,10 +54,17 @@ export function describe(value: unknown): string {
   }
 }
 
-/** The message of a thrown value, even if it is no error or cannot be turned into a text. */
+/**
+ * The message of a thrown value, even if it is no error or cannot be turned into a text. An AggregateError without a message
+ * gets those of its errors.
+ */
 export function messageOf(thrown: unknown): string {
   try {
-    return String(thrown instanceof Error ? thrown.message : thrown);
+    if (!isError(thrown)) return String(thrown);
+    const { message, name, errors, code } = thrown as Error & { readonly errors?: unknown; readonly code?: unknown };
+    if (message !== '') return String(message);
+    const within = Array.isArray(errors) ? errors.map(messageOf).join('; ') : '';
+    return within || (typeof code === 'string' ? code : name);
   } catch {
     return describe(thrown);
   }

@@ -1,3 +1,4 @@
+import { messageOf } from '../../common/describe.js';
 import { isError } from '../../common/type-guards.js';
 import { isLockError } from '../../errors/index.js';
 import { withoutCredentials } from './credentials.js';
@@ -7,9 +8,6 @@ const FIELDS = ['code', 'errno', 'syscall', 'address', 'port', 'hostname', 'path
 
 /** Nested errors beyond this depth are left out. */
 const DEEPEST = 4;
-
-/** The message for an error whose properties throw. */
-const UNREADABLE = 'an error that cannot be read';
 
 type Foreign = Error & {
   readonly command?: { readonly name?: unknown; readonly args?: unknown };
@@ -34,20 +32,7 @@ export function foreignError(error: unknown, depth = 0): Error {
     return copy;
   } catch {
     // An error whose properties throw is still reported as an error.
-    return new Error(UNREADABLE);
-  }
-}
-
-/** The message of an error. An AggregateError without a message gets those of its errors. */
-export function messageOf(error: unknown): string {
-  try {
-    if (!isError(error)) return String(error);
-    const { message, errors, code, name } = error as Foreign;
-    if (message !== '') return message;
-    const within = Array.isArray(errors) ? errors.map(messageOf).join('; ') : '';
-    return within || (typeof code === 'string' ? code : name);
-  } catch {
-    return UNREADABLE;
+    return new Error('an error that cannot be read');
   }
 }
 

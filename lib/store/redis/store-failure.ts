@@ -1,5 +1,6 @@
+import { messageOf } from '../../common/describe.js';
 import { LockConfigError, LockStoreError } from '../../errors/index.js';
-import { foreignError, messageOf } from './foreign-error.js';
+import { foreignError } from './foreign-error.js';
 
 /** Errors of a server that starts, fails over, is busy or full, and errors for a lost connection. */
 const TRANSIENT =
