@@ -64,6 +64,7 @@ import {
 import { integer, matching, natural, oneOf, tuple } from './reply-readers.js';
 import { RedisConnection, type Connection } from './redis-connection.js';
 import { LockNaming, namedKeys, namesOf, type LockKeys, type ScriptArg } from './script-call.js';
+import type { ScriptName } from './scripts.generated.js';
 import { readServerIdentity } from './server-identity.js';
 import { refusesSeveralSlots } from './store-failure.js';
 import { weigh } from './subscription.js';
@@ -78,8 +79,10 @@ const WAITERS_PER_COMMAND = 48;
 /** How many locks one command acquires at most, so that it does not block the server. */
 const LOCKS_PER_COMMAND = 2_000;
 
-/** The scripts that publish messages and therefore take an address. */
-type ScriptWithAddress = 'handOver' | 'release' | 'forceRelease' | 'setLimit' | 'addLimit' | 'keepUnits';
+/** The scripts that publish messages. Their first argument is an address. */
+const PUBLISHING: ReadonlySet<ScriptName> = new Set([
+  ...(['handOver', 'release', 'forceRelease', 'setLimit', 'addLimit', 'keepUnits'] as const),
+]);
 
 export interface RedisStoreOptions extends Omit<ConnectOptions, 'clientId' | 'isSharded' | 'required'> {
   /** If left out, the store makes a new id. The stores of several masters share one id. */
@@ -115,8 +118,6 @@ export class RedisStore extends ConnectedStore implements QuorumMember {
   };
   readonly clients: Required<ClientRecordStore>;
   readonly renew: LockStore['renew'];
-  // Private, because it knows the password: printing a lock must not reveal it.
-  readonly #connection: Connection;
   private readonly naming: LockNaming;
   private readonly keyPrefix: string;
   private readonly commandTimeout: number;
@@ -131,7 +132,6 @@ export class RedisStore extends ConnectedStore implements QuorumMember {
     this.clientId = clientId;
     this.naming = new LockNaming(keyPrefix, clientId, this.isPartitioned);
     const { connection } = this;
-    this.#connection = connection;
     this.renew = leaseRenewals(connection, (key) => redisKeys(keyPrefix, key).state);
     this.clients = redisClientRecords(connection, keyPrefix, clientId);
     this.latches = redisLatches(connection, this.naming, { keyPrefix, commandTimeout, clientId });
@@ -141,7 +141,7 @@ export class RedisStore extends ConnectedStore implements QuorumMember {
   acquire(request: AcquireRequest, rank = 0, again = false): Promise<AcquireReply> {
     const { key, id, lease, adopts, waits, patience } = request;
     if (adopts !== undefined) return this.handOver(key, adopts, id, lease);
-    const { scripts, subscriptions, masters } = this.#connection;
+    const { scripts, subscriptions, masters } = this.connection;
     const keys = this.naming.of(key);
     // A request may join the queue only if the client would receive its grant.
     const subscription = waits ? subscriptions.subscription(keys.channel, patience) : undefined;
@@ -179,7 +179,7 @@ export class RedisStore extends ConnectedStore implements QuorumMember {
     const { key, next } = request;
     const keys = this.naming.of(key);
     // Without a subscription, the next waiter would get no place, and its client would lose its turn.
-    if (next?.waits && this.#connection.subscriptions.subscription(keys.channel, next.patience) === undefined)
+    if (next?.waits && this.connection.subscriptions.subscription(keys.channel, next.patience) === undefined)
       return this.subscribe(keys.channel, next).then(() => this.releaseNow(request, keys));
     return this.releaseNow(request, keys);
   }
@@ -187,17 +187,17 @@ export class RedisStore extends ConnectedStore implements QuorumMember {
   private releaseNow({ key, id, tombstoneFor, keep, next }: ReleaseRequest, keys: LockKeys): Promise<ReleaseReply> {
     const what = keep === 0 ? `${tombstoneFor} 0 0` : this.rest(keep, (left) => `${tombstoneFor} ${left} 0`);
     if (next === undefined) {
-      return this.#connection.scripts.run('release', keys, [keys.address, id, what], (raw) => {
+      return this.connection.scripts.run('release', keys, [keys.address, id, what], (raw) => {
         const [released, more] = readReleaseReply(raw);
         const reply: ReleaseReply = { released, next };
         return more < 0 ? reply : this.grantRemaining(key, more, id).then(() => reply);
       });
     }
     const { waits, patience } = next;
-    const subscription = waits ? this.#connection.subscriptions.subscription(keys.channel, patience) : undefined;
+    const subscription = waits ? this.connection.subscriptions.subscription(keys.channel, patience) : undefined;
     const sent = this.clock.now();
     const request = requestArgs(what, next, 0, presence(subscription, sent));
-    return this.#connection.scripts.run('release', keys, [keys.address, id, ...request], (raw) => {
+    return this.connection.scripts.run('release', keys, [keys.address, id, ...request], (raw) => {
       const [released, answer] = readNextReply(raw);
       weigh(answer, next, sent, subscription, this.clock);
       if (answer.more < 0) return { released, next: answer.reply };
@@ -225,17 +225,17 @@ export class RedisStore extends ConnectedStore implements QuorumMember {
   async acquireAll(requests: readonly AcquireRequest[]): Promise<AcquireAllReply | undefined> {
     if (requests.length > LOCKS_PER_COMMAND) return undefined;
     // In a Cluster, a script may use the keys of one slot only.
-    if (this.#connection.group(requests, (key) => redisKeys(this.keyPrefix, key).state).length > 1) return undefined;
+    if (this.connection.group(requests, (key) => redisKeys(this.keyPrefix, key).state).length > 1) return undefined;
     const keys = namedKeys(
       requests.flatMap(({ key }) => namesOf(this.naming.of(key))),
       requests[0]!.key,
     );
     const args = requests.flatMap((request) => requestArgs('', request).slice(1));
     try {
-      return await this.#connection.scripts.run('acquireAll', keys, args, (raw) => readAcquireAllReply(raw, requests));
+      return await this.connection.scripts.run('acquireAll', keys, args, (raw) => readAcquireAllReply(raw, requests));
     } catch (error) {
       if (!refusesSeveralSlots(error)) throw error;
-      this.#connection.separateSlots();
+      this.connection.separateSlots();
       return undefined;
     }
   }
@@ -247,14 +247,14 @@ export class RedisStore extends ConnectedStore implements QuorumMember {
 
   /** Which call has set the number of permits, and the server's clock. */
   private readLimit(key: string): Promise<{ readonly version: string; readonly time: number }> {
-    return this.#connection.scripts.run('limit', this.naming.of(key), [], (raw) => {
+    return this.run('limit', key, [], (raw) => {
       const [version, time] = tuple(raw, 2);
       return { version: matching(/^\d+$/, version)[0], time: natural(time) };
     });
   }
 
   replicate(request: ReplicateRequest): Promise<number> {
-    return this.#connection.replicas.confirm(request, redisKeys(this.keyPrefix, request.key).state, 'confirm');
+    return this.connection.replicas.confirm(request, redisKeys(this.keyPrefix, request.key).state, 'confirm');
   }
 
   async offer({ key, id, offer, lease }: OfferRequest): Promise<OfferReply> {
@@ -285,28 +285,26 @@ export class RedisStore extends ConnectedStore implements QuorumMember {
   }
 
   fence({ key, id, token, batchSize }: FenceRequest): Promise<FenceReply> {
-    return this.#connection.scripts.run('fence', this.naming.of(key), [id, token, batchSize], readFenceReply);
+    return this.run('fence', key, [id, token, batchSize], readFenceReply);
   }
 
   async reinstate(request: ReinstateRequest): Promise<ReinstateReply> {
     const { key, id, mode, owner, lease, latest, token, batchSize } = request;
     const args = [id, writeMode(mode), owner ?? '', lease, latest ?? 0, token, batchSize];
-    const code = await this.#connection.scripts.run('reinstate', this.naming.of(key), args, (raw) =>
-      oneOf(raw, -1, 0, 1),
-    );
+    const code = await this.run('reinstate', key, args, (raw) => oneOf(raw, -1, 0, 1));
     return code === 1 ? 'held' : code === 0 ? 'missing' : 'left';
   }
 
   /** @throws LockStoreError if the server does not answer within `commandTimeout` */
   identify(): Promise<ServerIdentity | undefined> {
-    const connection = this.#connection;
+    const { connection } = this;
     return readServerIdentity(connection.scripts, () => connection.address);
   }
 
   /** Sends several commands if the lock has many holds or waiters. Stops with the holds once it has `maxHolds`. */
   async inspect(key: string, maxWaiters = MAX_WAITERS, maxHolds = Infinity): Promise<StoredLock> {
     const read = (page: string, place: string, count: number) =>
-      this.#connection.scripts.run('inspect', this.naming.of(key), [page, place, count], readInspectReply);
+      this.run('inspect', key, [page, place, count], readInspectReply);
     // A hold or a waiter may be on two pages.
     const holds = new Map<string, StoredHold>();
     const waiters = new Map<string, StoredWaiter>();
@@ -336,15 +334,15 @@ export class RedisStore extends ConnectedStore implements QuorumMember {
   }
 
   survey({ key, kind, owner = '' }: HoldSurveyRequest): Promise<HoldSurvey | undefined> {
-    return this.#connection.scripts.run('survey', this.naming.of(key), [kind, owner], readSurveyReply);
+    return this.run('survey', key, [kind, owner], readSurveyReply);
   }
 
   list(request: ListRequest): Promise<ListReply> {
-    return listKeys(this.#connection.scripts, this.#connection.nodes(), this.keyPrefix, request);
+    return listKeys(this.connection.scripts, this.connection.nodes(), this.keyPrefix, request);
   }
 
   time(): Promise<number> {
-    return this.#connection.scripts.ask(['TIME'], readTime);
+    return this.connection.scripts.ask(['TIME'], readTime);
   }
 
   protected nameOf(key: string): string {
@@ -370,7 +368,7 @@ export class RedisStore extends ConnectedStore implements QuorumMember {
 
   /** Runs a script that frees something, and continues with the waiters from the place that is the last number of its reply. */
   private async change<Numbers extends readonly number[]>(
-    script: ScriptWithAddress,
+    script: ScriptName,
     key: string,
     args: readonly ScriptArg[],
     read: (reply: unknown) => Numbers,
@@ -380,14 +378,15 @@ export class RedisStore extends ConnectedStore implements QuorumMember {
     return numbers;
   }
 
+  /** Runs a script about one lock. */
   private run<Reply>(
-    script: ScriptWithAddress,
+    script: ScriptName,
     key: string,
     args: readonly ScriptArg[],
     read: (reply: unknown) => Reply,
   ): Promise<Reply> {
     const keys = this.naming.of(key);
-    return this.#connection.scripts.run(script, keys, [keys.address, ...args], read);
+    return this.connection.scripts.run(script, keys, PUBLISHING.has(script) ? [keys.address, ...args] : args, read);
   }
 }
 
