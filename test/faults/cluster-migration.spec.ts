@@ -79,6 +79,21 @@ describe('a slot that moves to another master', () => {
     await bench.untilNothingIsLeft();
   });
 
+  it('renews the locks of a slot of which some have moved, and others have not', async () => {
+    const service = await bench.service(OPTIONS);
+    const held = await Promise.all(['1:{k}', '2:{k}', '3:{k}'].map((key) => service.acquire(key)));
+    await bench.cluster.migrate(
+      '1:{k}',
+      () => throughout(2 * OPTIONS.renewedLease, () => held.every(({ isHeld }) => isHeld)),
+      /:state:1:/,
+    );
+    for (const lock of held) {
+      await lock.verify();
+      expect(await lock.release()).toBe(true);
+    }
+    await bench.untilNothingIsLeft();
+  });
+
   it('does not keep an extension from its effect, and no lease counts as valid for longer before', async () => {
     const service = await bench.service();
     const lock = await service.acquire('f', { expire: 20_000 });

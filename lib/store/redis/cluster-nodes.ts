@@ -131,10 +131,11 @@ export class ClusterNodes implements Servers, Masters, Commands {
   }
 
   run(script: SentScript): void {
-    const reply = this.route(namesOf(script.keys)[0], ({ address, commands }) => {
+    const send = ({ address, commands }: ClusterNode): Promise<unknown> => {
       script.sentTo = address;
       return new Promise((answered, failed) => commands.run({ ...script, answered, failed }));
-    });
+    };
+    const reply = this.route(namesOf(script.keys)[0], send, script.keys.key === undefined);
     reply.then(
       (raw) => script.answered(raw),
       (error: Error) => script.failed(error),
@@ -149,9 +150,14 @@ export class ClusterNodes implements Servers, Masters, Commands {
 
   /**
    * Sends a command to the master of its slot, and follows redirections. Sends it again if its reply was lost, or if the
-   * Cluster cannot serve the slot, for at most `commandTimeout`.
+   * Cluster cannot serve the slot, for at most `commandTimeout`. `isDivisible`: the caller sends it in parts if some of its keys
+   * have moved and others have not.
    */
-  private async route(key: string | undefined, send: (node: ClusterNode) => Promise<unknown>): Promise<unknown> {
+  private async route(
+    key: string | undefined,
+    send: (node: ClusterNode) => Promise<unknown>,
+    isDivisible = false,
+  ): Promise<unknown> {
     const slot = key === undefined ? undefined : hashSlot(key);
     const until = performance.now() + this.commandTimeout;
     const isOver = (): boolean => this.isOver || performance.now() >= until;
@@ -168,7 +174,8 @@ export class ClusterNodes implements Servers, Masters, Commands {
         if (isOver()) throw why;
         redirected = node && this.redirection(why.message, node);
         if (redirected !== undefined && ++redirections <= AT_ONCE) continue;
-        if (redirected === undefined && isAnswer(why) && !NOT_YET.test(why.message)) throw why;
+        const isFinal = !NOT_YET.test(why.message) || (isDivisible && why.message.startsWith('TRYAGAIN'));
+        if (redirected === undefined && isAnswer(why) && isFinal) throw why;
         if (node === undefined) await this.refresh();
         if (node !== undefined || this.of(slot) === undefined) await pause(AGAIN);
         if (isOver()) throw why;

@@ -13,7 +13,7 @@ export type ScriptArg = string | number | (() => string);
 
 /** The keys of a script. Each of them has a prefix, and the name that they share. */
 export interface ScriptKeys {
-  /** The key of the lock or latch, which errors name; `undefined`: the script concerns none. */
+  /** The key of the lock or latch, which errors name; `undefined`: the script concerns none, or several that may also be sent alone. */
   readonly key: string | undefined;
   readonly prefixes: KeyPrefixes;
   readonly name: string;
