@@ -9,15 +9,9 @@ const DOUBT = 1_000;
 const DOUBT_AGAIN = 250;
 
 /** An operation that has to end within the limit. */
-export class Limited implements Linked<Limited> {
-  list: object | undefined;
-  before: Limited | undefined;
-  behind: Limited | undefined;
-
-  constructor(
-    readonly until: number,
-    readonly expired: () => void,
-  ) {}
+export interface Limited extends Linked<Limited> {
+  readonly until: number;
+  readonly expired: () => void;
 }
 
 /**
@@ -37,7 +31,8 @@ export class TimeLimit {
 
   /** Calls `expired` when the limit is over, unless `end` was called before. */
   begin(expired: () => void): Limited {
-    const limited = new Limited(this.clock.now() + this.ms, expired);
+    const until = this.clock.now() + this.ms;
+    const limited: Limited = { until, expired, list: undefined, before: undefined, behind: undefined };
     this.running.append(limited);
     this.timer ??= this.wakeIn(Math.min(this.ms, DOUBT));
     this.clock.keepRunning?.(this.timer, true);
