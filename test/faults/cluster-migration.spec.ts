@@ -129,6 +129,18 @@ describe('a slot that moves to another master', () => {
   });
 });
 
+it('a slow reply from the master to which a slot moves counts', async () => {
+  await using proxies = await ClusterProxies.start(bench.cluster);
+  const service = await bench.service({ connection: proxies.connection, ...OPTIONS });
+  const lock = await service.acquire('m');
+  await bench.cluster.migrate('m', async () => {
+    // A redirected renewal takes twice as long: longer than a master may be silent without a doubt.
+    proxies.all.forEach((proxy) => proxy.delay({ reply: 140 }));
+    await throughout(2 * OPTIONS.renewedLease, () => lock.isHeld);
+  });
+  expect(await lock.release()).toBe(true);
+});
+
 it('a connection that breaks while it sends ASKING for a moving slot causes no unhandled rejection', async () => {
   await using proxies = await ClusterProxies.start(bench.cluster);
   const options = { connection: proxies.connection, ...OPTIONS };

@@ -107,7 +107,7 @@ export class StoreLine implements Connection {
     this.commands = {
       run: (script) => {
         const words = [script.command.toUpperCase(), ...allArgs(script).map(String)];
-        const reply = this.ask(words, script.args, (node) => (script.sentTo = node));
+        const reply = this.ask(words, script.args, (node) => (script.master = node));
         reply.then(
           (raw) => script.answered(raw),
           (error: Error) => script.failed(error),

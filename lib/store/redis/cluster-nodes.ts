@@ -131,8 +131,8 @@ export class ClusterNodes implements Servers, Masters, Commands {
   }
 
   run(script: SentScript): void {
-    const send = ({ address, commands }: ClusterNode): Promise<unknown> => {
-      script.sentTo = address;
+    const send = ({ commands }: ClusterNode, master: ClusterNode): Promise<unknown> => {
+      script.master = master.address;
       return new Promise((answered, failed) => commands.run({ ...script, answered, failed }));
     };
     const reply = this.route(namesOf(script.keys)[0], send, script.keys.key === undefined);
@@ -155,7 +155,7 @@ export class ClusterNodes implements Servers, Masters, Commands {
    */
   private async route(
     key: string | undefined,
-    send: (node: ClusterNode) => Promise<unknown>,
+    send: (node: ClusterNode, master: ClusterNode) => Promise<unknown>,
     isDivisible = false,
   ): Promise<unknown> {
     const slot = key === undefined ? undefined : hashSlot(key);
@@ -167,8 +167,8 @@ export class ClusterNodes implements Servers, Masters, Commands {
       try {
         if (node === undefined) throw new Error('CLUSTERDOWN no node is known to serve the slot');
         // If the connection breaks, this reply is lost together with the next one.
-        if (redirected?.isAsk) node.commands.send('ASKING').catch(() => undefined);
-        return await send(node);
+        if (redirected?.master) node.commands.send('ASKING').catch(() => undefined);
+        return await send(node, redirected?.master ?? node);
       } catch (error) {
         const why = error as Error;
         if (isOver()) throw why;
@@ -183,16 +183,19 @@ export class ClusterNodes implements Servers, Masters, Commands {
     }
   }
 
-  /** The node to which another one redirects a command: `ASK` is about this command only, `MOVED` about its slot. */
-  private redirection(answer: string, from: ClusterNode): { node: ClusterNode; isAsk: boolean } | undefined {
+  /**
+   * The node to which another one redirects a command. `MOVED` is about its slot. `ASK` is about this command only: the other one is
+   * still the `master` of the slot.
+   */
+  private redirection(answer: string, from: ClusterNode): { node: ClusterNode; master?: ClusterNode } | undefined {
     const [, word, slot, host, port] = /^(MOVED|ASK) (\d+) (.*):(\d+)$/.exec(answer) ?? [];
     if (port === undefined) return undefined;
     if (host === UNKNOWN_NAME) return void this.refresh();
     const node = this.master(this.locate(host, Number(port), from.at.host));
-    if (word === 'ASK') return { node, isAsk: true };
+    if (word === 'ASK') return { node, master: from };
     this.slots[Number(slot)] = node.address;
     void this.refresh();
-    return { node, isAsk: false };
+    return { node };
   }
 
   /**

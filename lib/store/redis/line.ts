@@ -11,8 +11,8 @@ interface Sent extends Linked<Command> {
 export interface SentScript extends ScriptCall, Sent {
   command: ScriptCall['command'];
   script: string;
-  /** The address of the server to which it was sent last, if there are several. */
-  sentTo: string | undefined;
+  /** The address of the master of its slot when it was sent last, in a Cluster. Another node may have executed it for that master. */
+  master: string | undefined;
 }
 
 interface SentWords extends Sent {

@@ -147,12 +147,12 @@ export class RedisStore extends ConnectedStore implements QuorumMember {
     const subscription = waits ? subscriptions.subscription(keys.channel, patience) : undefined;
     const sent = this.clock.now();
     const args = requestArgs(keys.address, request, rank, presence(subscription, sent));
-    return scripts.run('acquire', keys, args, (raw, sentTo) => {
+    return scripts.run('acquire', keys, args, (raw, master) => {
       const answer = readAcquireReply(raw, request);
       weigh(answer, request, sent, subscription, this.clock);
       const { reply, more, sign } = answer;
       // The grant may come from the backlog of a master that was replaced, as a message about it.
-      const confirmed = sign === 'found' ? masters?.confirm(namesOf(keys)[0]!, sentTo) : undefined;
+      const confirmed = sign === 'found' ? masters?.confirm(namesOf(keys)[0]!, master) : undefined;
       if (confirmed !== undefined)
         return confirmed.then((isMaster) => (isMaster ? reply : this.acquire(request, 0, again)));
       if (more >= 0) return this.goOn(request, answer, again);

@@ -29,7 +29,7 @@ class ScriptRun<Reply> implements SentScript {
   behind: Command | undefined;
   command: SentScript['command'] = 'evalsha';
   script: string;
-  sentTo: string | undefined;
+  master: string | undefined;
   limited: Limited | undefined;
   private readonly sent: number;
   /** Whether the server did not know the hash before. */
@@ -40,7 +40,7 @@ class ScriptRun<Reply> implements SentScript {
     private readonly lua: LuaScript,
     readonly keys: ScriptKeys,
     readonly args: readonly ScriptArg[],
-    private readonly read: (reply: unknown, sentTo?: string) => Reply | Promise<Reply>,
+    private readonly read: (reply: unknown, master?: string) => Reply | Promise<Reply>,
     private readonly resolve: (reply: Reply | Promise<Reply>) => void,
     private readonly reject: (error: unknown) => void,
   ) {
@@ -55,7 +55,7 @@ class ScriptRun<Reply> implements SentScript {
     // The server may have been frozen and replaced before it executed the command. In a Cluster, another master may serve
     // the slot by the time of the reply.
     const isDoubtful = masters !== undefined && (masters.isAsking || elapsed.now() - this.sent > UNDOUBTED);
-    const confirmed = isDoubtful ? masters.confirm(namesOf(this.keys)[0]!, this.sentTo) : undefined;
+    const confirmed = isDoubtful ? masters.confirm(namesOf(this.keys)[0]!, this.master) : undefined;
     if (confirmed === undefined) return this.settle(reply);
     void confirmed.then((isMaster) => {
       if (isMaster) this.settle(reply);
@@ -91,7 +91,7 @@ class ScriptRun<Reply> implements SentScript {
     if (!this.runner.limit.end(this.limited!)) return;
     try {
       this.resolve(
-        readReply(`the script '${this.lua.name}'`, reply, (raw) => this.read(raw, this.sentTo), this.keys.key),
+        readReply(`the script '${this.lua.name}'`, reply, (raw) => this.read(raw, this.master), this.keys.key),
       );
     } catch (error) {
       this.reject(error);
@@ -120,7 +120,7 @@ export class ScriptRunner {
   }
 
   /**
-   * Resolves to what `read` makes of the reply. `sentTo`: the master that the command was sent to, in a Cluster.
+   * Resolves to what `read` makes of the reply. `master`: that of its slot when it was sent, in a Cluster.
    * @throws LockStoreError if the server refuses, answers as the script cannot, or has not answered within
    * `commandTimeout`. Even then the script may have been executed, or may still be.
    */
@@ -128,7 +128,7 @@ export class ScriptRunner {
     script: ScriptName | LuaScript,
     keys: ScriptKeys,
     args: readonly ScriptArg[],
-    read: (reply: unknown, sentTo?: string) => Reply | Promise<Reply>,
+    read: (reply: unknown, master?: string) => Reply | Promise<Reply>,
   ): Promise<Reply> {
     const lua = typeof script === 'string' ? SCRIPTS[script] : script;
     return new Promise<Reply>((resolve, reject) => {

@@ -68,7 +68,7 @@ describe('a reply that took longer than a master may be silent', () => {
     const answers: Array<Promise<unknown>> = [takes(), Promise.resolve('new')];
     // The command reaches another master the second time.
     const run: Commands['run'] = (script) => {
-      script.sentTo = sent.length === 0 ? 'old' : 'new';
+      script.master = sent.length === 0 ? 'old' : 'new';
       void answers[sent.push('evalsha') - 1]!.then((reply) => script.answered(reply));
     };
     const confirmations = [Promise.resolve(isMaster), undefined];
