@@ -14,6 +14,8 @@ const LEASE = 9_000;
 const COMMAND_TIMEOUT = 15_000;
 /** ms of a slow network. */
 const ROUND_TRIP = 400;
+/** For how many ms a master is away: several attempts to connect fail. */
+const AWAY = 3_000;
 /** By how much a timer may be late in this process. */
 const LATE_TIMER = 1_000;
 
@@ -54,6 +56,23 @@ describe('a Cluster', () => {
     // Without its subscription, a waiter asks again after three seconds.
     expect(asked - subscribed).toBeLessThan(ROUND_TRIP + LATE_TIMER);
     await expectHandoff(lock, waiting);
+  });
+
+  it('is not asked again about all locks while one master is away, but when it is back', async () => {
+    await using proxies = await ClusterProxies.start(bench.cluster);
+    const service = await bench.service({ connection: proxies.connection });
+    const keys = await bench.cluster.keysOnAllMasters('d', 30);
+    const held = await Promise.all(keys.map((key) => service.acquire(key)));
+    const proxy = proxies.of(await bench.cluster.masterOf(keys[0]!));
+    proxy.disconnect();
+    // At first, each of them is asked about, and its subscriptions are made elsewhere.
+    await sleep(1_000);
+    await bench.resetStats();
+    await sleep(AWAY);
+    expect(await bench.calls('evalsha')).toBeLessThan(keys.length / 2);
+    await proxy.restore();
+    await eventually(async () => (await bench.calls('evalsha')) >= keys.length, { within: 3_000 });
+    for (const lock of held) expect(await lock.release()).toBe(true);
   });
 
   it('leaves no lock behind for a call that fails while the master of its key is cut off for long', async () => {

@@ -344,11 +344,11 @@ export class ClusterNodes implements Servers, Masters, Commands {
     if (known !== undefined) return known;
     const observer = {
       ready: (): void => {
-        if (node.isMaster) this.observer.reached();
+        if (node.isMaster) this.observer.reached(true);
       },
-      ended: (error: Error | undefined): void => {
+      ended: (error: Error | undefined, wasReady: boolean): void => {
         if (!node.isMaster) return;
-        this.observer.ended(error);
+        this.observer.ended(error, wasReady);
         void this.refresh();
       },
     };

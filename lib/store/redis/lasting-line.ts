@@ -9,7 +9,7 @@ import { refusesWrites } from './store-failure.js';
 export interface LastingLineObserver extends Pick<LineObserver, 'message'> {
   ready?(line: Line): void;
   /** A line that was ready has ended, or an attempt has failed. */
-  ended?(error: Error | undefined): void;
+  ended?(error: Error | undefined, wasReady: boolean): void;
 }
 
 export interface LastingLineOptions {
@@ -131,7 +131,7 @@ export class LastingLine implements Commands {
     try {
       address = await this.options.find?.();
     } catch (error) {
-      return this.failed(error as Error);
+      return this.failed(error as Error, false);
     }
     if (this.isClosed) return;
     this.address = address;
@@ -166,18 +166,19 @@ export class LastingLine implements Commands {
 
   private over(line: Line, error: Error | undefined): void {
     if (line !== this.line) return;
+    const wasReady = this.isOpen;
     this.line = undefined;
     this.isOpen = false;
     clearReadingTimer(this.silence);
     this.silence = undefined;
-    this.failed(error);
+    this.failed(error, wasReady);
   }
 
-  private failed(error: Error | undefined): void {
+  private failed(error: Error | undefined, wasReady: boolean): void {
     if (this.isClosed) return;
     this.attempts += 1;
     if (!this.options.resends) this.fail(error ?? new Error('Connection is closed.'));
-    this.observer.ended?.(error);
+    this.observer.ended?.(error, wasReady);
     outside(() => setTimeout(() => this.isClosed || void this.connect(), retryDelay(this.attempts)).unref());
   }
 

@@ -53,7 +53,9 @@ export class RedisConnection {
     this.health = new ConnectionHealth(logger, commandTimeout);
     guardCredentials(this, options.connection);
     const servers = serversOf(options, {
-      reached: () => {
+      reached: (isMaster = false) => {
+        // After a failure, this master is back, or has taken the place of another.
+        this.lost ||= isMaster && this.health.lastError !== undefined;
         this.health.up();
         this.subscriptions.open();
         this.follow();
@@ -64,7 +66,7 @@ export class RedisConnection {
         this.follow();
         this.interrupted(error);
       },
-      ended: (error) => this.interrupted(error),
+      ended: (error, wasReady) => this.interrupted(error, wasReady),
       replaced: (served) => observer.nodeReplaced?.(served),
       unconfirmed: () => (this.epoch += 1),
     });
@@ -177,9 +179,12 @@ export class RedisConnection {
     this.replicas.follow();
   }
 
-  /** A server may have executed a command before its connection broke. The command is sent again. */
-  private interrupted(error: Error | undefined): void {
-    this.lost = true;
+  /**
+   * A server may have executed a command before its connection broke. The command is sent again. `wasReady`: if not, an attempt to
+   * connect has failed, which is no reason to ask the other masters of a Cluster again.
+   */
+  private interrupted(error: Error | undefined, wasReady = true): void {
+    this.lost ||= wasReady;
     this.epoch += 1;
     if (error !== undefined) this.failed(error);
   }

@@ -12,12 +12,15 @@ export interface Server {
 }
 
 export interface ServersObserver {
-  /** It is known which servers there are, or the connection to one is ready. Some may be others than before. */
-  reached(): void;
+  /**
+   * It is known which servers there are, or the connection to one is ready. Some may be others than before. `isMaster`: the
+   * connection to a master of a Cluster is ready.
+   */
+  reached(isMaster?: boolean): void;
   /** No server can be reached now. */
   unreachable(error: Error | undefined): void;
-  /** The connection to a master of a Cluster has ended. */
-  ended(error: Error | undefined): void;
+  /** The connection to a master of a Cluster has ended, or could not be made. */
+  ended(error: Error | undefined, wasReady: boolean): void;
   /** A master of a Cluster turns out to be replaced, and the new one is known. `served`: as for `ConnectionObserver`. */
   replaced(served: (name: string) => boolean): void;
   /** A reply does not count, so the command is sent again. It may have been executed. */
