@@ -103,10 +103,10 @@ export class ClusterNodes implements Servers, Masters, Commands {
     for (const { commands } of this.nodes.values()) commands.close();
   }
 
-  /** The node that serves a slot, or a random master. */
+  /** The node that serves a slot, or a random master of those that answer, if any does. */
   of(slot: number | undefined): ClusterNode | undefined {
     if (this.isOver) return undefined;
-    if (slot === undefined) return shuffled(this.known)[0];
+    if (slot === undefined) return promptFirst(this.known)[0];
     const node = this.nodes.get(this.slots[slot] ?? '');
     return node?.isMaster ? node : undefined;
   }

@@ -121,6 +121,14 @@ describe('the confirmation that a silent node is still the master', () => {
   });
 });
 
+it('what concerns no slot goes to a master that is connected', async () => {
+  const cluster = new FakeCluster();
+  cluster.everyNode(OLD);
+  const nodes = await start(cluster);
+  for (const { address, commands } of nodes.known) if (address !== OTHER) commands.line!.close();
+  for (let times = 0; times < 20; times++) expect(nodes.of(undefined)!.address).toBe(OTHER);
+});
+
 describe('a node without a host name, in a Cluster that prefers host names', () => {
   it.each([
     ['a list', ['ip', '10.0.0.3', 'port', '1']],
