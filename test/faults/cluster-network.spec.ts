@@ -14,6 +14,8 @@ const LEASE = 9_000;
 const COMMAND_TIMEOUT = 15_000;
 /** ms of a slow network. */
 const ROUND_TRIP = 400;
+/** So many clients start that each master would be the first for some of them. */
+const STARTS = 12;
 /** For how many ms a master is away: several attempts to connect fail. */
 const AWAY = 3_000;
 /** By how much a timer may be late in this process. */
@@ -56,6 +58,14 @@ describe('a Cluster', () => {
     // Without its subscription, a waiter asks again after three seconds.
     expect(asked - subscribed).toBeLessThan(ROUND_TRIP + LATE_TIMER);
     await expectHandoff(lock, waiting);
+  });
+
+  it('lets clients start while one of its masters does not answer', async () => {
+    await using proxies = await ClusterProxies.start(bench.cluster);
+    proxies.all[0]!.holdReplies();
+    const services = Array.from({ length: STARTS }, () => bench.make({ connection: proxies.connection }));
+    await Promise.all(services.map((service) => service.start()));
+    proxies.all[0]!.heal();
   });
 
   it('is not asked again about all locks while one master is away, but when it is back', async () => {

@@ -57,7 +57,8 @@ export class RedisConnection {
         // After a failure, this master is back, or has taken the place of another.
         this.lost ||= isMaster && this.health.lastError !== undefined;
         this.health.up();
-        this.subscriptions.open();
+        // At a server that answers.
+        if (servers.known.some(({ commands }) => commands.isReady)) this.subscriptions.open();
         this.follow();
         this.resumed();
       },
