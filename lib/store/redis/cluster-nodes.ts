@@ -103,7 +103,7 @@ export class ClusterNodes implements Servers, Masters, Commands {
     for (const { commands } of this.nodes.values()) commands.close();
   }
 
-  /** The node that serves a slot, or a random master of those that answer, if any does. */
+  /** The node that serves a slot. Without a slot: a random master, which answers if any does. */
   of(slot: number | undefined): ClusterNode | undefined {
     if (this.isOver) return undefined;
     if (slot === undefined) return promptFirst(this.known)[0];
