@@ -1,4 +1,4 @@
-import { replyDue } from '../../../lib/engine/waiter.js';
+import { nextReplyDue, replyDue, replyTime } from '../../../lib/engine/waiter.js';
 import type { Hold } from '../redis/stored-lock.js';
 import { TIMES } from '../schedule/schedule.js';
 import type { Process } from '../world/process.js';
@@ -20,9 +20,6 @@ export interface Waiting {
 const LOOK = 25;
 /** ms that a process is given for work that has fallen due. */
 const GRACE = 5;
-
-/** ms by which any call that waits may end later than its `waitTimeout`. */
-const LATEST = 300;
 
 /** The service that waiters may expect when nothing disturbs them, in ms. */
 export interface Service {
@@ -132,15 +129,18 @@ export class WaitingRule {
 }
 
 /**
- * ms by which an answer may come after `waitTimeout`: a short wait and one try last as long as the first request may
- * take. The request to replicas comes on top, and locks that were taken are released first. Several masters are asked
- * for one key after another, and may be slower than was known at first. One try for several keys takes a `commandTimeout`
- * at most.
+ * ms by which a call may end after `waitTimeout`, by the library's own limits: for each key a request, behind several keys
+ * another request if their leases begin only then, and a request to the replicas. Several masters may be slower than was
+ * known at first.
  */
-export function slackOf(waitTimeout: number, keys: number, replicas: boolean, replyTime: number | undefined): number {
+export function slackOf(waitTimeout: number, keys: number, replicas: boolean, needed: number | undefined): number {
   const { commandTimeout } = TIMES;
-  if (replicas) return 2 * keys * commandTimeout;
-  if (keys > 1 && waitTimeout === 0) return commandTimeout;
-  if (keys > 1 && replyTime !== undefined) return LATEST - GRACE;
-  return replyDue(0, waitTimeout, commandTimeout, replyTime) - waitTimeout;
+  const replyBy = replyDue(0, waitTimeout, commandTimeout, needed);
+  const slowest = needed === undefined ? undefined : commandTimeout;
+  let due = replyBy;
+  for (let requests = 1; keys > 1 && requests <= keys; requests += 1) {
+    due = nextReplyDue({ since: 0, now: due, replyBy }, waitTimeout, commandTimeout, slowest);
+  }
+  if (replicas) due = Math.max(due, waitTimeout + TIMES.replicaTimeout + replyTime(commandTimeout));
+  return due - waitTimeout;
 }

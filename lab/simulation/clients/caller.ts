@@ -92,7 +92,7 @@ export class Caller {
       ...(lease === 'long' && { lease: 2 * TIMES.lease }),
       ...{ renews: lease !== 'fixed', maxRenewTimes: lease === 'counted' ? 1 : 0, holdAtLeast },
       ...{ fair: kind === 'fair', owner: kind === 'permits' ? undefined : owner },
-      ...(replicas && { replicas: { min: 1, timeout: 50 } }),
+      ...(replicas && { replicas: { min: 1, timeout: TIMES.replicaTimeout } }),
     };
   }
 

@@ -118,4 +118,10 @@ export const isInCluster = ({ faults }: Schedule): boolean => faults.some(({ kin
 export const ORDERS: ReadonlySet<FaultKind> = new Set<FaultKind>(['force release', 'permits set', 'wall clock']);
 
 /** ms */
-export const TIMES = { lease: 600, commandTimeout: 500, grantTimeout: 200, longWait: 300_000 } as const;
+export const TIMES = {
+  lease: 600,
+  commandTimeout: 500,
+  grantTimeout: 200,
+  replicaTimeout: 50,
+  longWait: 300_000,
+} as const;
