@@ -2,23 +2,28 @@ import Redlock, { ExecutionError } from 'redlock';
 
 const LEASE = 30_000;
 
+/** The variants of redlock and of its fork, which has the same options. */
+export const VARIANTS = {
+  defaults: { about: 'defaults: tries 11 times, every 200 ± 100 ms' },
+  tuned: {
+    about: '`retryCount: -1` (without a limit), `retryDelay: 10`, `retryJitter: 5`',
+    settings: { retryCount: -1, retryDelay: 10, retryJitter: 5 },
+    only: 'waiting',
+  },
+  once: { hidden: true, settings: { retryCount: 0 } },
+};
+
 export default {
   title: 'redlock',
   module: 'redlock',
   waits: true,
   variants: {
-    defaults: { about: 'defaults: tries 11 times, every 200 ± 100 ms' },
-    tuned: {
-      about: '`retryCount: -1` (without a limit), `retryDelay: 10`, `retryJitter: 5`',
-      settings: { retryCount: -1, retryDelay: 10, retryJitter: 5 },
-      only: 'waiting',
-    },
+    ...VARIANTS,
     eager: {
       about: '`retryCount: -1`, `retryDelay: 1`, `retryJitter: 0`: as fast as possible',
       settings: { retryCount: -1, retryDelay: 1, retryJitter: 0 },
       only: 'waiting',
     },
-    once: { hidden: true, settings: { retryCount: 0 } },
   },
 
   open: openWith({ Redlock, ExecutionError }),

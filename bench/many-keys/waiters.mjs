@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
+import { usedHeap } from '../harness/heap.mjs';
 import {
   commandRates,
   manyKeys,
@@ -87,15 +86,4 @@ async function waitForAll({ other }, client, keys) {
   report();
   console.log(`  heap per waiter: ${((usedHeap() - before) / keys.length / 1_000).toFixed(2)} kB`);
   return { calls, report, untilAllWait };
-}
-
-let collect;
-
-function usedHeap() {
-  if (collect === undefined) {
-    setFlagsFromString('--expose-gc');
-    collect = runInNewContext('gc');
-  }
-  for (let i = 0; i < 3; i++) collect();
-  return process.memoryUsage().heapUsed;
 }

@@ -1,5 +1,4 @@
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
+import { usedHeap } from '../harness/heap.mjs';
 
 const AT_A_TIME = 64;
 
@@ -41,7 +40,7 @@ export async function weigh({ target, cycles, samples, many, connectionTo, loadL
   await cycle(client, cycles / samples / 10);
   for (let i = 0; i < samples; i++) {
     await cycle(client, cycles / samples);
-    heap.push(used());
+    heap.push(usedHeap());
   }
   const perHold = await weighHolds(client, many);
   const perWaiter = await weighWaiters(client, many);
@@ -63,9 +62,9 @@ async function cycle(client, count) {
 
 async function weighHolds(client, many) {
   const handles = new Array(many).fill(undefined);
-  const before = used();
+  const before = usedHeap();
   for (let i = 0; i < many; i++) handles[i] = await client.locks.acquire(`held:${i}`);
-  const after = used();
+  const after = usedHeap();
   for (const handle of handles) await client.release(handle);
   return (after - before) / many;
 }
@@ -74,23 +73,12 @@ async function weighWaiters(client, many) {
   const patience = { waitTimeout: Infinity };
   const first = await client.acquire('hot');
   const waiting = new Array(many).fill(undefined);
-  const before = used();
+  const before = usedHeap();
   // Not through the adapter, whose promises are not the library's.
   for (let i = 0; i < many; i++) waiting[i] = client.locks.acquire('hot', patience);
   await client.release(await client.acquire('another'));
-  const after = used();
+  const after = usedHeap();
   await client.release(first);
   for (const handle of waiting) await client.release(await handle);
   return (after - before) / many;
-}
-
-let collect;
-
-function used() {
-  if (collect === undefined) {
-    setFlagsFromString('--expose-gc');
-    collect = runInNewContext('gc');
-  }
-  for (let i = 0; i < 3; i++) collect();
-  return process.memoryUsage().heapUsed;
 }
