@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
-import { LockBench } from '../../lab/testbed/locks/locks.js';
+import { keysWithTtl } from '../../lab/testbed/history/leaks.mjs';
+import { LockBench, RespProxy } from '../../lab/testbed/locks/locks.js';
 import { playWithEachFault, playWithFault } from '../../lab/testbed/locks/lock-scenario.js';
-import { RespProxy, type Fault } from '../../lab/testbed/proxies/resp-proxy.mjs';
+import { type Fault } from '../../lab/testbed/proxies/resp-proxy.mjs';
 
 /** Scenarios that are played at once. */
 const AT_ONCE = 16;
@@ -27,6 +28,7 @@ it.each<[string, (proxy: RespProxy, n: number) => Fault]>([
   // Connecting and subscribing, twice two times, and the scripts of the scenario.
   expect(sent).toBeGreaterThan(25);
   await playWithEachFault(sent, AT_ONCE, (n) => play(`n:${n}`, (proxy) => faultOf(proxy, n)));
+  expect(await keysWithTtl(bench.redis.admin, 'lock:tombstones:*')).not.toEqual([]);
 });
 
 it('handles an empty script cache in every command', async () => {

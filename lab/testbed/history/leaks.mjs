@@ -20,32 +20,40 @@ export async function keysWithTtl(client, match) {
 }
 
 /**
- * Fails when a key of the library is left that does not expire by itself, or a tombstone that stays too long.
+ * Fails when a key of the library is left that does not expire by itself.
  * @param {import('ioredis').Redis | Cluster} client
- * @param {number} [longestTombstone] ms
  */
-export async function expectNothingLeft(client, longestTombstone = Infinity) {
-  const keys = await keysWithTtl(client, '*lock:*');
-  const left = keys.filter(({ key, ttl }) => !EXPIRES.test(key) || (isTombstone(key) && ttl > longestTombstone));
-  if (left.length > 0)
-    throw new Error(
-      `left in Redis: ${left
-        .map(({ key }) => key)
-        .sort()
-        .join(', ')}`,
-    );
+export async function expectNothingLeft(client) {
+  expectNone('left in Redis', await keysWithTtl(client, '*lock:*'), ({ key }) => !EXPIRES.test(key));
 }
 
-/** @param {string} key */
-const isTombstone = (key) => key.includes(':tombstones:');
+/**
+ * Fails when a tombstone stays for longer than `longest` ms.
+ * @param {import('ioredis').Redis | Cluster} client
+ * @param {number} longest
+ */
+export async function expectShortTombstones(client, longest) {
+  const tombstones = await keysWithTtl(client, '*lock:tombstones:*');
+  expectNone(`stays for longer than ${longest} ms`, tombstones, ({ ttl }) => ttl > longest);
+}
 
 /**
  * Fails when a key of the library would stay forever.
  * @param {import('ioredis').Redis | Cluster} client
  */
 export async function expectAllKeysHaveTtl(client) {
-  const eternal = (await keysWithTtl(client, 'lock:*')).filter(({ ttl }) => ttl === -1).map(({ key }) => key);
-  if (eternal.length > 0) throw new Error(`without a TTL: ${eternal.sort().join(', ')}`);
+  expectNone('without a TTL', await keysWithTtl(client, 'lock:*'), ({ ttl }) => ttl === -1);
+}
+
+/**
+ * @typedef {{ readonly key: string, readonly ttl: number }} KeyWithTtl
+ * @param {string} what
+ * @param {readonly KeyWithTtl[]} keys
+ * @param {(key: KeyWithTtl) => boolean} isWrong
+ */
+function expectNone(what, keys, isWrong) {
+  const wrong = keys.filter(isWrong).map(({ key }) => key);
+  if (wrong.length > 0) throw new Error(`${what}: ${wrong.sort().join(', ')}`);
 }
 
 /** @param {import('ioredis').Redis | Cluster} client @param {string} [match] */

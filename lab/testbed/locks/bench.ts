@@ -5,7 +5,7 @@ import type { RedisLockModuleOptions } from '../../../lib/module/redis-lock.opti
 import type { AcquireOptions } from '../../../lib/options/acquire-options.js';
 import type { LockHandle } from '../../../lib/service/handles/lock-handle.js';
 import type { LockService } from '../../../lib/service/lock.service.js';
-import { expectAllKeysHaveTtl, expectNothingLeft } from '../history/leaks.mjs';
+import { expectAllKeysHaveTtl, expectNothingLeft, expectShortTombstones } from '../history/leaks.mjs';
 import type { RedisServer } from '../servers/redis-server.mjs';
 import { eventually, eventuallyPasses } from '../wait/eventually.mjs';
 import { started } from '../wait/started.mjs';
@@ -171,9 +171,11 @@ export abstract class Bench {
     await eventually(async () => (await waiting()).every((each) => each === count), { what, within: 15_000 });
   }
 
-  /** Resolves when no client holds or awaits a lock, on any of some servers. */
+  /** Resolves when no client holds or awaits a lock, on any of some servers. What stays for a time must not stay for long. */
   async untilNothingIsLeft(servers = this.servers): Promise<void> {
-    for (const { admin } of servers)
-      await eventuallyPasses(() => expectNothingLeft(admin, this.longestTombstone), { within: 10_000 });
+    for (const { admin } of servers) {
+      await expectShortTombstones(admin, this.longestTombstone);
+      await eventuallyPasses(() => expectNothingLeft(admin), { within: 10_000 });
+    }
   }
 }
