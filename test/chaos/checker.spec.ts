@@ -265,16 +265,16 @@ describe('several masters with clocks of their own', () => {
   });
 
   it.each([
-    ['before it forgot', 1_210, { end: 1_300 }, [], 1],
-    ['long after it forgot, so that its vote did not count any more', 1_500, { end: 1_300 }, ['exclusion'], 0],
-    ['before the fault took effect, long after it began', 1_400, { active: 1_500, end: 1_600 }, [], 1],
+    ['before it forgot', 1_210, { end: 1_300 }, [], ['exclusion']],
+    ['long after it forgot, so that its vote did not count any more', 1_500, { end: 1_300 }, ['exclusion'], []],
+    ['before the fault took effect, long after it began', 1_400, { active: 1_500, end: 1_600 }, [], ['exclusion']],
   ])('a master that lost its vote explains a hold that was reported %s', (_, from, times, rules, explained) => {
     const story = new ChaosStory({ skews: [0, 0, 0] });
     story.hold('a.1', { askedAt: 1_100, from, to: 1_700, token: 1 });
     story.hold('b.1', { from: 1_600, to: 1_650, token: 2 });
     story.fault('vote forgotten', { begin: 1_200, ...times, breaks: 'restart without persistence', forgets: true });
     expect(broken(story)).toEqual(rules);
-    expect(check(story.events).explained).toHaveLength(explained);
+    expect(check(story.events).explained.map(({ rule }) => rule)).toEqual(explained);
   });
 });
 

@@ -70,6 +70,7 @@ describe('template forms', () => {
     ['#this is the instance', '#this.tenant:x', site(), { self: { tenant: 't1' } }, 't1:x'],
     ['parameters win', '#root.id-#p0-#args', site('root', 'p0', 'args'), { args: [{ id: 1 }, 2, 3] }, '1-2-3'],
     ['the array of the other arguments', '#{#rest[1]}-#{#rest.length}', rest, { args: ['a', 'b', 'c'] }, 'c-2'],
+    ['a position, if names cannot be read', '#p0', at({ unreadable: 'native' }), { args: [1] }, '1'],
   ])('%s', (_, template, where, call, key) => {
     expect(resolveIn(template, where, call)).toBe(key);
   });
