@@ -39,7 +39,6 @@ describe('the scope of a lock', () => {
   });
 
   it('covers a task that a queue starts there, unless it is bound to its caller', async () => {
-    const service = await bench.service();
     const again = () => service.tryAcquire('a');
     const queue = [again, AsyncResource.bind(again)];
     const [unbound, bound] = await service.run('a', () => Promise.all(queue.map((task) => task())));

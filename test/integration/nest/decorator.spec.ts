@@ -232,13 +232,6 @@ class Plain {
   }
 }
 
-it('rejects with LockConfigError if the promise of a method resolves to an Observable', async () => {
-  const stock = await bench.stockWith({}, () => of(1));
-  await expect(stock.reserve()).rejects.toEqual(
-    lockError('LOCK_CONFIG', /^Stock\.reserve has returned an Observable.*: return lastValueFrom/),
-  );
-});
-
 describe('instances with locked methods', () => {
   it.each([true, false])('request-scoped, of a class that has @UseLock, too (above: %s)', async (isAbove) => {
     @Injectable({ scope: Scope.REQUEST })
