@@ -110,9 +110,9 @@ it('a holder that sends nothing learns soon that the replica of a killed master 
 it('a holder that sends nothing looks at its hold when a connection has ended', async () => {
   const [holder] = await bench.serviceList(1, OPTIONS);
   const lock = await holder.acquire('lone', { expire: '120s' });
-  const { admin } = await bench.cluster.masterOf('lone');
-  await admin.call('FLUSHALL');
-  await admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+  const master = await bench.cluster.masterOf('lone');
+  await master.admin.flushall();
+  await master.cutCommands();
   await eventually(() => lock.signal.aborted, { within: 10_000 });
 });
 

@@ -1,7 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startReplica } from '../../lab/testbed/locks/replica-bench.js';
 import type { LockService } from '../../lib/service/lock.service.js';
-import { expectHandoff, LockBench, eventually, startRedis, type RedisServer } from '../../lab/testbed/locks/locks.js';
+import {
+  blockEventLoop,
+  expectHandoff,
+  LockBench,
+  eventually,
+  startRedis,
+  type RedisServer,
+} from '../../lab/testbed/locks/locks.js';
 import { type RespProxy, type ConnectionFilter } from '../../lab/testbed/proxies/resp-proxy.mjs';
 
 const LISTENING: ConnectionFilter = ({ isSubscriber }) => isSubscriber;
@@ -112,7 +119,7 @@ it('a frozen Redis, a stalled process and a refused PING do not replace subscrip
   await frozen.pause();
   await sleep(LONGEST_SILENCE);
   await frozen.resume();
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, LONGEST_SILENCE);
+  blockEventLoop(LONGEST_SILENCE);
   await sleep(2_000);
   expect(await listeners()).toEqual(before);
   expect(reasons()).toEqual([]);

@@ -10,8 +10,6 @@ const NORMAL = 5_000;
 const bench = new SentinelBench(trio(DOWN_AFTER));
 
 const first = (): RedisServer => bench.sentinels.sentinels[0]!;
-const killConnections = ({ admin }: RedisServer): Promise<unknown> =>
-  admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
 
 /** Whether a service takes its locks at a server. */
 async function uses(service: LockService, server: RedisServer, key: string): Promise<boolean> {
@@ -60,7 +58,7 @@ describe('with a first Sentinel that is cut off together with the old master', (
       });
     }
     // From now on no client goes back, no matter what the first Sentinel says.
-    await Promise.all([old, master].map(killConnections));
+    await Promise.all([old, master].map((server) => server.cutCommands()));
     for (const [i, service] of services.entries()) {
       await eventually(() => uses(service, master, `own-${i}`), { within: NORMAL, what: `service ${i} back` });
       for (let times = 0; times < 20; times++) expect(await uses(service, master, `own-${i}`)).toBe(true);
@@ -68,7 +66,7 @@ describe('with a first Sentinel that is cut off together with the old master', (
     // Nor if only the first Sentinel answers.
     const others = bench.sentinels.sentinels.slice(1);
     await Promise.all(others.map((sentinel) => sentinel.pause()));
-    await Promise.all([old, master].map(killConnections));
+    await Promise.all([old, master].map((server) => server.cutCommands()));
     for (const [i, service] of services.entries()) {
       await eventually(() => uses(service, master, `own-${i}`), { what: `service ${i} still there` });
       for (let times = 0; times < 20; times++) expect(await uses(service, master, `own-${i}`)).toBe(true);

@@ -99,6 +99,17 @@ export class RedisServer extends RedisProcess {
     await this.admin.config('RESETSTAT');
   }
 
+  /** The time of the server's clock, in ms. */
+  async time() {
+    const [seconds, micros] = await this.admin.time();
+    return Number(seconds) * 1_000 + Number(micros) / 1_000;
+  }
+
+  /** Ends the connections on which clients send commands. */
+  async cutCommands() {
+    await this.admin.call('CLIENT', 'KILL', 'TYPE', 'normal');
+  }
+
   /** Whether the server is a master by its own account. */
   async isMaster() {
     return this.isRunning && /role:master/.test(await this.admin.info('replication'));

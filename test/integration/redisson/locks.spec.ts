@@ -106,10 +106,7 @@ describe('an RLock', () => {
 describe('an RFencedLock', () => {
   const COUNTER = 'redisson_lock_token:{orders}';
   afterEach(() => bench.redis.admin.del(COUNTER));
-  const microseconds = async (): Promise<number> => {
-    const [seconds, rest] = await bench.redis.admin.time();
-    return Number(seconds) * 1e6 + Number(rest);
-  };
+  const microseconds = async (): Promise<number> => Math.round((await bench.redis.time()) * 1_000);
 
   it('counts on from the counter that Redisson uses', async () => {
     const locks = await bench.service({ protocol: redisson({ fenced: true }) });

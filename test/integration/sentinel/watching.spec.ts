@@ -60,7 +60,7 @@ it('a message about a new master that arrives while a client connects does not e
   // The Sentinel's announcements take this long, and its answer to a question for the master's address twice as long.
   proxy.delay({ request: 400, reply: 400 });
   await bench.sentinels.failover();
-  await old.admin.call('CLIENT', 'KILL', 'TYPE', 'normal');
+  await old.cutCommands();
   await eventually(async () => (await service.tryAcquire('a', { waitTimeout: 1_000 }))?.release(), {
     within: 10_000,
     every: 50,
