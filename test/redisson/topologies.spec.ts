@@ -125,14 +125,14 @@ describe.each(VERSIONS)('beside Redisson %s', (version) => {
     it('after each of two failovers, waiters of both sides are served by a fair lock, and nothing is left of it', async () => {
       const [one, other] = [await service(), await service()];
       const [name, queue] = [named('fair'), `redisson_lock_queue:${named('fair')}`];
-      const until = (thread: string, command: 'fair.lock' | 'fair.unlock'): Promise<void> =>
-        command === 'fair.lock' ? untilDone(thread, command, name, -1) : untilDone(thread, command, name);
+      const lock = (thread: string): Promise<void> => untilDone(thread, 'fair.lock', name, -1);
+      const unlock = (thread: string): Promise<void> => untilDone(thread, 'fair.unlock', name);
       const ours = (locks: LockService) => locks.acquire(name, { fair: true, waitTimeout: 2 * FAILED_OVER });
       const untilQueued = (count: number): Promise<unknown> =>
         eventually(async () => (await topology.call('LLEN', queue)) === count, { within: FAILED_OVER });
       for (let i = 0; i < 2; i++) {
         await topology.whole();
-        await until('a', 'fair.lock');
+        await lock('a');
         let inside = 1;
         const section = async (leave: () => Promise<unknown>): Promise<void> => {
           expect(++inside).toBe(1);
@@ -141,13 +141,13 @@ describe.each(VERSIONS)('beside Redisson %s', (version) => {
         };
         const first = ours(one).then((lock) => section(() => lock.release()));
         await untilQueued(1);
-        const second = until('b', 'fair.lock').then(() => section(() => until('b', 'fair.unlock')));
+        const second = lock('b').then(() => section(() => unlock('b')));
         await untilQueued(2);
         const third = ours(other).then((lock) => section(() => lock.release()));
         await untilQueued(3);
         await topology.failover();
         inside -= 1;
-        await until('a', 'fair.unlock');
+        await unlock('a');
         await Promise.all([first, second, third]);
         await eventually(
           async () => (await topology.call('EXISTS', name, queue, `redisson_lock_timeout:${name}`)) === 0,
