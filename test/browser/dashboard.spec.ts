@@ -45,8 +45,6 @@ async function open(server: DashboardServer, look?: Look) {
 
 const rowOf = ({ page }: Browser, key: string) =>
   page.locator('#table tbody').filter({ has: page.locator('td.key', { hasText: key }) });
-const untilWaiting = (locks: LockService, key: string, count: number) =>
-  eventually(async () => (await locks.inspect(key))?.waiters.length === count);
 const textsOf = async (browser: Browser, selector: string) =>
   (await browser.page.locator(selector).allInnerTexts()).map((text) => text.trim());
 
@@ -70,9 +68,9 @@ describe('the dashboard in a browser', () => {
     expect(await browser.page.locator('main section:visible').count()).toBe(1);
     const lock = await own.acquire('stock:42', { owner: 'ann' });
     const first = second.acquire('stock:42', PATIENT);
-    await untilWaiting(own, 'stock:42', 1);
+    await bench.untilWaiting('stock:42', 1);
     const last = third.acquire('stock:42', { owner: 'cid', ...PATIENT });
-    await untilWaiting(own, 'stock:42', 2);
+    await bench.untilWaiting('stock:42', 2);
     const row = rowOf(browser, 'stock:42');
     await row.getByText('2', { exact: true }).waitFor();
     // Three clients of one process may have the same label.
@@ -148,7 +146,7 @@ describe('the dashboard in a browser', () => {
     const { server, own, second } = await setUp();
     const lock = await own.acquire('stock:42');
     const waiting = second.acquire('stock:42', PATIENT);
-    await untilWaiting(own, 'stock:42', 1);
+    await bench.untilWaiting('stock:42', 1);
     await using browser = await open(server);
     const { page } = browser;
     await page.getByRole('button', { name: 'Release stock:42 by force' }).click();
@@ -362,7 +360,7 @@ describe('the dashboard in a browser', () => {
       ),
     );
     services.forEach((each) => void each.acquire('order:1000', PATIENT).catch(() => undefined));
-    await untilWaiting(third, 'order:1000', 2);
+    await bench.untilWaiting('order:1000', 2);
     for (let i = 0; i < 3; i++) await own.acquire('order:1001', { waitTimeout: 0 }).catch(() => undefined);
     await using browser = await open(server, { scheme, width, height: PHONE });
     const { page } = browser;
@@ -408,7 +406,7 @@ describe('the dashboard in a browser', () => {
     await own.acquire('prices', { kind: 'read' });
     await second.acquire('prices', { kind: 'read' });
     second.acquire('prices', PATIENT).catch(() => undefined);
-    await untilWaiting(own, 'prices', 1);
+    await bench.untilWaiting('prices', 1);
     await second.acquire('mail', { permits: 2 });
     await second.acquire('prices', { waitTimeout: 0 }).catch(() => undefined);
     await own.acquire('mail', { waitTimeout: 0 }).catch(() => undefined);

@@ -55,7 +55,7 @@ it('fails with LockStoreError within its limit while Redis is down, and works ag
   const again = await eventually(() => other.acquire('new', { waitTimeout: 5_000 }));
   await eventually(() => one.inspect('new'));
   const waiting = one.acquire('new', { waitTimeout: 5_000 });
-  await eventually(async () => (await other.inspect('new'))?.waiters.length === 1);
+  await bench.untilWaiting('new', 1);
   expect(await again.release()).toBe(true);
   const next = await waiting;
   expect(next.fencingToken).toBeGreaterThan(again.fencingToken);

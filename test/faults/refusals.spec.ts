@@ -41,7 +41,7 @@ describe('a Redis whose memory is full (maxmemory, noeviction)', () => {
     const handle = await one.acquire('a');
     const alone = await one.acquire('alone');
     const waiting = timed(other.acquire('a'));
-    await eventually(async () => (await one.inspect('a'))?.waiters.length === 1);
+    await bench.untilWaiting('a', 1);
     await fill();
     const before = bench.told('renewed').length;
     await eventually(() => bench.told('renewed').length >= before + 4);

@@ -110,6 +110,20 @@ export class RedisServer extends RedisProcess {
     await this.admin.call('CLIENT', 'KILL', 'TYPE', 'normal');
   }
 
+  /**
+   * Does something while the memory is full, so that the server refuses what needs more of it.
+   * @template T
+   * @param {() => Promise<T>} work
+   */
+  async withoutMemory(work) {
+    await this.admin.config('SET', 'maxmemory', '1');
+    try {
+      return await work();
+    } finally {
+      await this.admin.config('SET', 'maxmemory', '0');
+    }
+  }
+
   /** Whether the server is a master by its own account. */
   async isMaster() {
     return this.isRunning && /role:master/.test(await this.admin.info('replication'));

@@ -23,7 +23,7 @@ it('OOM does not end the wait of a call that has a place in the queue', async ()
   const waiter = await bench.service({ connection: proxy.url, grantTimeout: 250 });
   const lock = await holder.acquire('a');
   const waiting = timed(waiter.acquire('a'));
-  await eventually(async () => (await bench.redis.admin.zcard(redisKey('queue', 'a'))) === 1);
+  await bench.untilWaiting('a', 1);
   await bench.redis.admin.config('SET', 'maxmemory', '1');
   await expect(bench.redis.admin.set('more', 'data')).rejects.toThrow('OOM');
   await proxy.seen({ names: ['evalsha'], nth: 2 });

@@ -253,7 +253,7 @@ describe('the dashboard', () => {
     const lock = await own.acquire('stock:42', { owner: 'ann' });
     await other.acquire('prices', { kind: 'read' });
     const waiting = other.acquire('stock:42');
-    await eventually(async () => (await own.inspect('stock:42'))?.waiters.length === 1);
+    await bench.untilWaiting('stock:42', 1);
     const { locks, process: where, instance, readOnly } = await server.state();
     expect({ instance, readOnly, where }).toMatchObject({
       ...{ instance: 'default', readOnly: true },
@@ -312,7 +312,7 @@ describe('the dashboard', () => {
     await server.release({ key: 'warm', fencingToken: warm.fencingToken });
     const lock = await holder.acquire('a');
     const waiting = other.acquire('a');
-    await eventually(async () => (await holder.inspect('a'))?.waiters.length === 1);
+    await bench.untilWaiting('a', 1);
     // The first look passes. What follows it waits.
     let looks = 0;
     const held = deferred();
@@ -457,7 +457,7 @@ describe('the dashboard', () => {
     const other = await bench.other();
     const waiting = other.acquire('d', { waitTimeout: '1m' });
     waiting.catch(() => undefined);
-    await eventually(async () => (await locks.inspect('d'))?.waiters.length === 1);
+    await bench.untilWaiting('d', 1);
     const shown = async (query: string) => {
       const { list, ...rest } = (await server.state(query)).locks;
       return { keys: list.map(({ key }) => key), ...rest };

@@ -138,7 +138,7 @@ describe('LockService.health', () => {
     const other = await bench.other();
     const first = await locks.acquire('a');
     const handedOver = other.acquire('a');
-    await eventually(async () => (await locks.inspect('a'))?.waiters.length === 1);
+    await bench.untilWaiting('a', 1);
     await first.release();
     await handedOver;
     await (await other.acquire('b')).extend('5s');

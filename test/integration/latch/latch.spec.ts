@@ -72,8 +72,7 @@ describe('a latch and a failing Redis', () => {
       CountDownLatch,
     ];
     await other.trySetCount(2);
-    await bench.redis.admin.config('SET', 'maxmemory', '1');
-    try {
+    await bench.redis.withoutMemory(async () => {
       const waiting = latch.await({ waitTimeout: Infinity });
       await untilRegistered(1);
       expect(await latch.countDown()).toBe(1);
@@ -82,9 +81,7 @@ describe('a latch and a failing Redis', () => {
       const { error } = await timed(() => latch.trySetCount(1));
       expect(error).toEqual(lockError('LOCK_STORE', /out of memory/));
       expect(await latch.getCount()).toBe(0);
-    } finally {
-      await bench.redis.admin.config('SET', 'maxmemory', '0');
-    }
+    });
   });
 
   it.each(['latch', 'counted'])('does not touch foreign data at %s', async (role) => {

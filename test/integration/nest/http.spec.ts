@@ -172,7 +172,6 @@ describe.each(ADAPTERS)('request handlers on %s', (_name, adapter) => {
     return { status: response.status, body };
   };
   const get = async (path: string): Promise<unknown> => (await fetched(path)).body;
-  const waiters = async (key: string) => (await app.get(LockService).inspect(key))?.waiters.length ?? 0;
 
   beforeEach(() => {
     section = new Section();
@@ -250,10 +249,10 @@ describe.each(ADAPTERS)('request handlers on %s', (_name, adapter) => {
     await bench.occupy('counted');
     const client = new AbortController();
     const answer = fetch(`${url}/counted`, { signal: client.signal });
-    await eventually(async () => (await waiters('counted')) === 1);
+    await bench.untilWaiting('counted', 1);
     client.abort();
     await expect(answer).rejects.toThrow();
-    await eventually(async () => (await waiters('counted')) === 0);
+    await bench.untilWaiting('counted', 0);
     expect(section.entries).toBe(0);
   });
 
@@ -281,7 +280,8 @@ describe.each(ADAPTERS)('request handlers on %s', (_name, adapter) => {
     it('wait for a second lock no longer, and release the first one', async () => {
       await bench.occupy('b:2');
       expect(await fetched('two/1/2')).toMatchObject({ status: 500 });
-      await eventually(async () => (await waiters('b:2')) === 0 && !(await isLocked('a:1')));
+      await bench.untilWaiting('b:2', 0);
+      await eventually(async () => !(await isLocked('a:1')));
     });
   });
 

@@ -117,9 +117,9 @@ describe('methods that return an Observable', () => {
   it('unsubscribed while waiting: the wait ends, and the method is never called', async () => {
     const other = await bench.occupy('stream');
     const subscription = streams.open().subscribe();
-    await eventually(async () => (await streams.locks.inspect('stream'))?.waiters.length === 1);
+    await bench.untilWaiting('stream', 1);
     subscription.unsubscribe();
-    await eventually(async () => (await streams.locks.inspect('stream'))?.waiters.length === 0);
+    await bench.untilWaiting('stream', 0);
     await other.release();
     expect(streams.calls).toBe(0);
   });

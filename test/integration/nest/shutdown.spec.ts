@@ -32,8 +32,6 @@ class Jobs {
 }
 
 const isLocked = async (key: string) => (await bench.redis.admin.keys(`lock:state:{${key}}`)).length > 0;
-const waiting = async (app: { get(type: typeof LockService): LockService }, key: string) =>
-  (await app.get(LockService).inspect(key))?.waiters.length === 1;
 
 /** Closes an application during a request that holds a lock until `work` ends. */
 async function closeDuringRequest(options: Partial<RedisLockModuleOptions> = {}) {
@@ -95,7 +93,7 @@ describe('shutdown', () => {
     await bench.occupy('job');
     const result = app.get(Jobs).run();
     const rejected = expect(result).rejects.toThrow(/shut/i);
-    await eventually(() => waiting(app, 'job'));
+    await bench.untilWaiting('job', 1);
     await app.close();
     await rejected;
     expect(await bench.redis.admin.zcard('lock:queue:{job}')).toBe(0);
@@ -146,7 +144,7 @@ it('an election passes to another replica while the closing replica still finish
   leader!.start();
   await eventually(() => leader!.isLeader);
   next!.start();
-  await eventually(() => waiting(second, 'mailer'));
+  await bench.untilWaiting('mailer', 1);
   const { signal } = leader!;
   let closed = false;
   const closing = first.close().then(() => (closed = true));

@@ -83,6 +83,11 @@ export class NestBench {
     return { app, url: await app.getUrl() };
   }
 
+  /** Resolves when so many wait for a key. */
+  untilWaiting(key: string, count: number): Promise<void> {
+    return this.bench.untilWaiting(key, count);
+  }
+
   closeLater(app: INestApplicationContext): void {
     this.bench.endLater({ [Symbol.asyncDispose]: () => app.close() });
   }

@@ -26,7 +26,7 @@ describe('a service that has not been started', () => {
     const waiting = late.acquire('a');
     await eventually(() => events.some(({ type }) => type === 'contended'));
     await late.start();
-    await eventually(async () => (await one.inspect('a'))?.waiters.length === 1);
+    await bench.untilWaiting('a', 1);
     const since = performance.now();
     await expectHandoff(handle, waiting);
     expect(performance.now() - since).toBeLessThan(AT_ONCE);
