@@ -1,6 +1,7 @@
 import type { LockObject, LockService, LockHandle } from 'nestjs-redis-locks';
 import { inspect } from 'node:util';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Section } from '../../../lab/testbed/locks/section.js';
 import { LockBench, aborted, timed, deferred, eventually, eventuallyPasses } from '../../../lab/testbed/locks/locks.js';
 import { DefaultLock } from '../../../lib/service/objects/default-lock.js';
 import type { LockEngine } from '../../../lib/engine/lock-engine.js';
@@ -420,19 +421,18 @@ describe('a shared Lock object outside of any context', () => {
 
 describe('a shared Lock object in scopes', () => {
   it('makes siblings of one scope wait for each other, and unlocks for each what it acquired', async () => {
-    let [inside, most] = [0, 0];
-    const section = async (): Promise<void> => {
+    const section = new Section();
+    const pass = async (): Promise<void> => {
       const handle = await lock.lock();
       try {
-        most = Math.max(most, ++inside);
-        await handle.verify();
-        inside -= 1;
+        await section.pass(() => handle.verify());
       } finally {
         await lock.unlock();
       }
     };
-    await service.run('scope', () => Promise.all([section(), section(), section(), section()]));
-    expect([most, await service.inspect('a'), notRenewed()]).toEqual([1, null, []]);
+    await service.run('scope', () => Promise.all([pass(), pass(), pass(), pass()]));
+    expect(section).toMatchObject({ most: 1, entries: 4 });
+    expect([await service.inspect('a'), notRenewed()]).toEqual([null, []]);
   });
 
   it('refuses the unlock() of a sibling that acquired nothing, and keeps the lock of the first one', async () => {

@@ -2,6 +2,7 @@ import { AsyncResource } from 'node:async_hooks';
 import { of } from 'rxjs';
 import type { LockService } from 'nestjs-redis-locks';
 import { currentLock, findCurrentLock } from 'nestjs-redis-locks/client';
+import { Section } from '../../../lab/testbed/locks/section.js';
 import { LockBench, deferred, lockError } from '../../../lab/testbed/locks/locks.js';
 
 const bench = new LockBench();
@@ -23,15 +24,9 @@ describe('the scope of a lock', () => {
         });
       await Promise.all([together(), together()]);
 
-      let [now, most] = [0, 0];
-      const apart = (): Promise<void> =>
-        service.run('a:part', async (lock) => {
-          most = Math.max(most, ++now);
-          await lock.verify();
-          now -= 1;
-        });
-      await Promise.all([apart(), apart(), apart()]);
-      expect(most).toBe(1);
+      const section = new Section();
+      await Promise.all([1, 2, 3].map(() => service.run('a:part', (lock) => section.pass(() => lock.verify()))));
+      expect(section).toMatchObject({ most: 1, entries: 3 });
 
       const waits = service.run('a', async () => 'inside', { reentrant: false, waitTimeout: 50 });
       await expect(waits).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
@@ -59,15 +54,9 @@ describe('the scope of a lock', () => {
   });
 
   it('is not shared by two calls that start in one tick', async () => {
-    let [inside, most] = [0, 0];
-    const visit = () =>
-      service.run('a', async () => {
-        most = Math.max(most, ++inside);
-        await new Promise((resolve) => setImmediate(resolve));
-        inside -= 1;
-      });
-    await Promise.all([visit(), visit(), visit()]);
-    expect(most).toBe(1);
+    const section = new Section();
+    await Promise.all([1, 2, 3].map(() => service.run('a', () => section.pass())));
+    expect(section).toMatchObject({ most: 1, entries: 3 });
   });
 
   it('ends for children that outlive it', async () => {

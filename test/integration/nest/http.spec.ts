@@ -23,7 +23,8 @@ import { map, retry, Subject, timeout, type Observable } from 'rxjs';
 import { findCurrentLock, DistributedLock, DistributedLockInterceptor, LockService, UseLock } from 'nestjs-redis-locks';
 import { eventually, throughout } from '../../../lab/testbed/wait/eventually.mjs';
 import { ADAPTERS } from './adapters.js';
-import { NestBench, Section, Work } from './support.js';
+import { Section } from '../../../lab/testbed/locks/section.js';
+import { NestBench, Work } from './support.js';
 
 const bench = new NestBench();
 

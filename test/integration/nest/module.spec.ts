@@ -14,7 +14,8 @@ import {
 } from 'nestjs-redis-locks';
 import { RedisLockDashboardModule } from 'nestjs-redis-locks/dashboard';
 import { RedisLockTestingModule } from 'nestjs-redis-locks/testing';
-import { NestBench, Section } from './support.js';
+import { Section } from '../../../lab/testbed/locks/section.js';
+import { NestBench } from './support.js';
 import { lockError } from '../../../lab/testbed/locks/lock-error.js';
 
 const bench = new NestBench();

@@ -4,7 +4,8 @@ import { from, type Observable } from 'rxjs';
 import { LockService, type LockObject, type LockHandle } from 'nestjs-redis-locks';
 import { deferred, type Deferred, eventually } from '../../../lab/testbed/locks/locks.js';
 import { ADAPTERS } from './adapters.js';
-import { NestBench, Section } from './support.js';
+import { Section } from '../../../lab/testbed/locks/section.js';
+import { NestBench } from './support.js';
 
 const bench = new NestBench();
 /** Renewals go on while the machine holds this process up for half a second. */

@@ -132,19 +132,3 @@ export class Work<T = void> {
     return this.end;
   }
 }
-
-/** Counts how many are in a section at once. */
-export class Section {
-  most = 0;
-  entries = 0;
-  private inside = 0;
-
-  async pass(): Promise<number> {
-    this.entries += 1;
-    this.most = Math.max(this.most, ++this.inside);
-    // Long enough for every other caller to enter, if it could.
-    await new Promise((resolve) => setTimeout(resolve, 3));
-    this.inside -= 1;
-    return this.entries;
-  }
-}

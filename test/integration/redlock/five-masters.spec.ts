@@ -1,3 +1,4 @@
+import { Section } from '../../../lab/testbed/locks/section.js';
 import { timed, lockError } from '../../../lab/testbed/locks/locks.js';
 import { RedlockBench } from './support.js';
 import { isLockStoreError } from '../../../lib/errors/index.js';
@@ -84,21 +85,6 @@ describe('several masters', () => {
   });
 });
 
-class Counter {
-  value = 0;
-  inside = 0;
-  most = 0;
-
-  /** A read and a write with a pause between them, which nothing but the lock keeps together. */
-  async increment(): Promise<void> {
-    this.most = Math.max(this.most, ++this.inside);
-    const value = this.value;
-    await new Promise((resolve) => setTimeout(resolve, 1));
-    this.value = value + 1;
-    this.inside -= 1;
-  }
-}
-
 async function commandsOf(): Promise<number> {
   const stats = await Promise.all(bench.masters.map((master) => master.commandStats()));
   return stats.reduce((sum, { evalsha = 0 }) => sum + evalsha, 0);
@@ -118,7 +104,7 @@ const tryOnce = (service: LockService): Promise<LockHandle | null> =>
 describe('many clients on several masters', () => {
   it('resolve split votes of waiters and single tries, while masters freeze and resume', async () => {
     const services = await bench.serviceList(8, { commandTimeout: 5_000 });
-    const counter = new Counter();
+    const section = new Section();
     let expected = 0;
     const end = performance.now() + 4_000;
     const work = services.map(async (service, i) => {
@@ -128,7 +114,7 @@ describe('many clients on several masters', () => {
           await new Promise((resolve) => setTimeout(resolve, Math.random() * 10));
           continue;
         }
-        await counter.increment();
+        await section.pass();
         expected += 1;
         await lock.release();
       }
@@ -141,7 +127,7 @@ describe('many clients on several masters', () => {
       await new Promise((resolve) => setTimeout(resolve, 100));
     }
     await Promise.all(work);
-    expect(counter).toMatchObject({ value: expected, most: 1 });
+    expect(section).toMatchObject({ entries: expected, most: 1 });
   });
 
   it('wait for the leases of crashed rivals with few requests', async () => {
@@ -153,12 +139,12 @@ describe('many clients on several masters', () => {
     await Promise.all(dead.map((service) => service.acquire('a', { expire: lease })));
     const services = await bench.serviceList(3, { connection });
     await resetStats();
-    const counter = new Counter();
-    await Promise.all(services.map((service) => service.run('a', () => counter.increment())));
+    const section = new Section();
+    await Promise.all(services.map((service) => service.run('a', () => section.pass())));
     expect(performance.now() - since).toBeGreaterThan(lease - 50);
     // After the lease they ask again within a second, one after the other.
     expect(performance.now() - since).toBeLessThan(lease + 5_000);
-    expect(counter).toMatchObject({ value: 3, most: 1 });
+    expect(section).toMatchObject({ entries: 3, most: 1 });
     const perClient = (await commandsOf()) / 3;
     expect(perClient).toBeLessThan(100);
   });

@@ -1,3 +1,4 @@
+import { Section } from '../../../lab/testbed/locks/section.js';
 import { AT_ONCE, expectHandoff, LockBench, record, eventually } from '../../../lab/testbed/locks/locks.js';
 
 const bench = new LockBench();
@@ -5,16 +6,11 @@ const bench = new LockBench();
 describe('a service that has not been started', () => {
   it('locks nevertheless: sections never overlap, and waiters are served', async () => {
     const services = [bench.make(), bench.make()];
-    let [running, most, served] = [0, 0, 0];
-    const section = async (): Promise<void> => {
-      most = Math.max(most, ++running);
-      await bench.redis.admin.ping();
-      running -= 1;
-      served += 1;
-    };
+    const section = new Section();
+    const pass = () => section.pass(() => bench.redis.admin.ping());
     const options = { expire: 600, waitTimeout: 8_000 };
-    await Promise.all(Array.from({ length: 6 }, (_, i) => services[i % 2]!.run('a', section, options)));
-    expect({ most, served }).toEqual({ most: 1, served: 6 });
+    await Promise.all(Array.from({ length: 6 }, (_, i) => services[i % 2]!.run('a', pass, options)));
+    expect(section).toMatchObject({ most: 1, entries: 6 });
     expect(await services[0]!.tryAcquire('b')).not.toBeNull();
     expect(await services[1]!.tryAcquire('b')).toBeNull();
   });
