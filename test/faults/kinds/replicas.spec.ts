@@ -37,10 +37,8 @@ async function withoutReplica<T>(work: () => Promise<T>): Promise<T> {
 const held = (key: string): Promise<number> => bench.redis.admin.exists(`lock:state:{${key}}`);
 const onReplica = async (key: string): Promise<number> => (await holdIds(replica.admin, `lock:state:{${key}}`)).length;
 
-/** WAITs so far, and confirmations. */
-async function waits(): Promise<number> {
-  return (await bench.redis.commandStats())['wait'] ?? 0;
-}
+/** How many WAITs Redis has executed so far. */
+const waits = (): Promise<number> => bench.calls('wait');
 
 describe('replicas: { min: 1 } with a replica', () => {
   it.each(KINDS)('grants the lock when the replica has it: $kind', async ({ options }) => {
@@ -222,7 +220,7 @@ describe('replicas: { min: 1 } with a replica', () => {
   it('does not return a lock whose lease ended during the wait', async () => {
     await replica.pause();
     const acquiring = timed(() => service.acquire('a', { expire: 500, replicas: { min: 1, timeout: '5s' } }));
-    await eventually(async () => (await bench.redis.commandStats())['wait'] !== undefined && (await held('a')));
+    await eventually(async () => (await waits()) > 0 && (await held('a')));
     await eventually(async () => !(await held('a')));
     await replica.resume();
     await untilFollowing(bench.redis);
