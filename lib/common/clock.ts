@@ -53,7 +53,10 @@ interface Lead {
  * monotonic clock. The wall clock decides nothing: it may have been set.
  */
 class SuspensionDetector {
-  /** ms for which the machine was suspended, give or take twice the resolution of the boot time each time. */
+  /**
+   * ms of the suspensions that were noticed. Each counts as long as the bounds allow, so that no lease seems to last longer than
+   * it does. That is too long by at most the widths of the two bounds.
+   */
   suspended = 0;
   private bootLead: Lead;
   private wallLead = 0;
