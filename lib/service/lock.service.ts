@@ -3,6 +3,7 @@ import type { Observable } from 'rxjs';
 import type { EngineContext } from '../engine/engine-context.js';
 import type { ListReply, ListRequest, LockEngine } from '../engine/lock-engine.js';
 import type { LockEvent } from '../engine/lock-event.js';
+import { LONGEST_TIMER } from '../common/clock.js';
 import { describe } from '../common/describe.js';
 import { isGenerator, isObservable, isThenable } from '../common/type-guards.js';
 import { LockConfigError, LockLostError } from '../errors/index.js';
@@ -63,9 +64,6 @@ const WITHOUT_MODULE =
 /** So often a shutdown that waits for open requests logs the locks that are held, in ms. */
 const DRAIN_REPORTS = 5_000;
 
-/** The longest interval of a timer, in ms. */
-const LONGEST_INTERVAL = 2 ** 31 - 1;
-
 /**
  * Acquires locks in code. Inject it, or `@InjectLockService(name)` if there are several.
  *
@@ -100,7 +98,8 @@ export class LockService {
     if (options === undefined) throw new LockConfigError(WITHOUT_MODULE);
     this.instance = options.instance;
     this.defaults = options.defaults;
-    [this.clientId, this.label] = [engine.clientId, context.identity.label];
+    this.clientId = engine.clientId;
+    this.label = context.identity.label;
     this.acquirer = new Acquirer(engine, context, options.defaults, options.instance);
   }
 
@@ -317,7 +316,7 @@ export class LockService {
     const since = performance.now();
     this.draining = setInterval(() => this.engine.reportDrain(performance.now() - since), DRAIN_REPORTS).unref();
     const { drainTimeout } = this.options;
-    if (drainTimeout < LONGEST_INTERVAL) this.drained = setTimeout(() => void this.close(), drainTimeout);
+    if (drainTimeout < LONGEST_TIMER) this.drained = setTimeout(() => void this.close(), drainTimeout);
   }
 
   /** @internal Gives holders `shutdownTimeout` to finish, releases the remaining locks and disconnects. */
@@ -334,7 +333,7 @@ export class LockService {
    * fails to start. An application that is closed while it starts calls this after `close()`.
    */
   keepProcess(): void {
-    if (this.closed === undefined) this.keeper ??= setInterval(() => undefined, LONGEST_INTERVAL);
+    if (this.closed === undefined) this.keeper ??= setInterval(() => undefined, LONGEST_TIMER);
   }
 
   /** @internal What a log shows. */
