@@ -107,7 +107,7 @@ export class AcquireSet {
       for (const hold of held.values()) hold.assertHeld();
       for (const { key, terms } of set) if (terms.holdAtLeast > 0) held.get(key)!.keepFor(terms.holdAtLeast);
     } catch (error) {
-      const released = Promise.allSettled([...held.values()].map((hold) => releases.release(hold)));
+      const released = Promise.allSettled([...held.values()].map(async (hold) => releases.release(hold)));
       // If the store is unreachable, waiting for the releases would take as long again.
       if (!isLockStoreError(error) || !error.transient) await awaitReplies(parts.context, released, replyBy);
       // The time was over before the store could reply once more. Its last reply was that not all keys were free.

@@ -72,7 +72,7 @@ export class Handovers implements IdTable {
     const { hold } = offer;
     this.assertAlone(hold);
     // A release has no effect any more. Renewal stops before the offer is sent.
-    void hold.releaseWith(() => Promise.resolve(false));
+    void hold.releaseWith(() => false);
     this.grants.offer(hold);
     const next = hold.grant.users?.ended(hold);
     const offered = this.offer(offer);

@@ -37,18 +37,19 @@ export class HoldReleases {
   ) {}
 
   /**
-   * Releases a hold; resolves to whether it was held until now.
+   * Releases a hold; returns whether it was held until now. No promise if the next local waiter gets the lock.
    * @throws LockStoreError if the store does not reply
    */
-  release(hold: Hold): Promise<boolean> {
-    return hold.releaseWith(() => this.end(hold));
+  release(hold: Hold): boolean | Promise<boolean> {
+    return handOff(hold) || hold.releaseWith(() => this.end(hold));
   }
 
   /**
    * Like `release`, for a caller that does not wait. A failure is logged, and a caller need not handle it. Afterwards the hold
    * has a loss if its lease was over.
    */
-  releaseInBackground(hold: Hold): Promise<boolean> {
+  releaseInBackground(hold: Hold): boolean | Promise<boolean> {
+    if (handOff(hold)) return true;
     return hold.releaseWith(() => {
       const { grant, key } = hold;
       if (!hold.isHeld || this.idle.has(key) || grant.users?.mayTakeOver(hold) !== true)
@@ -111,11 +112,6 @@ export class HoldReleases {
     hold.assertHeld();
   }
 
-  /** Hands a hold to the next local waiter in this step; `false`: that is not possible, and nothing has changed. */
-  handOff(hold: Hold): boolean {
-    return hold.grant.users?.handOff(hold) === true;
-  }
-
   /** Logs a release that failed where no caller gets the error. */
   reportFailure({ key }: Hold, error: unknown): void {
     const why = error instanceof Error ? error.message : String(error);
@@ -165,13 +161,12 @@ export class HoldReleases {
   }
 
   /**
-   * Ends a hold: hands it to the next local waiter, or sends the release. Call it once for each hold.
+   * Ends a hold that no local waiter gets, and sends the release. Call it once for each hold.
    * @throws LockStoreError if the store does not reply
    */
   private async end(hold: Hold): Promise<boolean> {
     const { store, events } = this.context;
     const { key, grant } = hold;
-    if (this.handOff(hold)) return true;
     const tombstoneFor = this.releases.tombstoneFor(grant.epoch);
     if (!hold.end()) {
       // The store may still have it. Its reply changes nothing for the caller, which does not wait for it.
@@ -231,3 +226,6 @@ export class HoldReleases {
     return Math.max(0, Math.ceil(acquiredAt + terms.holdAtLeast - this.context.clock.now()));
   }
 }
+
+/** Hands a hold to the next local waiter; `false`: that is not possible, and nothing has changed. */
+const handOff = (hold: Hold): boolean => hold.grant.users?.handOff(hold) === true;

@@ -30,9 +30,6 @@ export type HoldState = 'held' | 'offered' | 'released' | 'lost';
 /** The part of the engine that acts on the loss of a hold, after the signal of the holder was aborted. */
 export type LossObserver = (hold: Hold, error: LockLostError) => void;
 
-/** The result of a release by handoff. Made outside of all scopes, so that it keeps no async context. */
-const HANDED_OFF = outside(() => Promise.resolve(true));
-
 /** The signal of a hold. Its listeners run in the async context of the code that has read it first. */
 class LossSignal {
   readonly controller = new AbortController();
@@ -81,7 +78,7 @@ export class Hold implements TimerEntry {
   private lossSignal: LossSignal | undefined;
   private listeners: Set<LossListener> | undefined;
   /** The release by its holder. */
-  releasing: Promise<boolean> | undefined;
+  releasing: boolean | Promise<boolean> | undefined;
   /** When the watchdog looks at this hold next. */
   at = 0;
   index = -1;
@@ -223,12 +220,12 @@ export class Hold implements TimerEntry {
    */
   handOff(): boolean {
     const held = this.end();
-    if (held) this.releasing ??= HANDED_OFF;
+    if (held) this.releasing ??= true;
     return held;
   }
 
-  /** Releases the hold with `send` once; every later call returns the same promise. */
-  releaseWith(send: () => Promise<boolean>): Promise<boolean> {
+  /** Releases the hold with `send` once; every later call returns the same result. */
+  releaseWith(send: () => boolean | Promise<boolean>): boolean | Promise<boolean> {
     return (this.releasing ??= send());
   }
 

@@ -65,7 +65,7 @@ export class LeaseOperations {
     } catch (error) {
       // The caller has done nothing under these holds, so the keys need not stay taken.
       for (const hold of holds) hold.keepFor(0);
-      const released = Promise.allSettled(holds.map((hold) => this.releases.release(hold)));
+      const released = Promise.allSettled(holds.map(async (hold) => this.releases.release(hold)));
       // On a dead connection the reply takes a whole `commandTimeout`.
       await awaitReplies(this.context, released, at);
       throw error;

@@ -228,7 +228,7 @@ export class Acquirer {
    */
   private async releaseAll(holds: readonly Hold[], lost: HeldLock): Promise<void> {
     for (const hold of holds) hold.keepFor(0);
-    const released = holds.map((hold) => this.engine.releases.releaseInBackground(hold));
+    const released = holds.map(async (hold) => this.engine.releases.releaseInBackground(hold));
     await awaitReplies(this.context, Promise.allSettled(released));
     lost.assertHeld();
   }

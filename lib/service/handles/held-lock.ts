@@ -218,7 +218,7 @@ export class HeldLock implements LockHandle, Linked<HeldLock> {
     } catch {
       // An error from here would hide the error of the block. The lease ends by itself.
       for (const hold of this.holds) {
-        void hold.releasing?.catch((error: unknown) => this.engine.releases.reportFailure(hold, error));
+        Promise.resolve(hold.releasing).catch((error: unknown) => this.engine.releases.reportFailure(hold, error));
       }
     }
   }
@@ -297,7 +297,7 @@ export class HeldLock implements LockHandle, Linked<HeldLock> {
       return hold.isHeld;
     }
     // A promise keeps the async context in which it was made, and the handle keeps the promise.
-    return outside(() => releases.handOff(hold) || releases[command](hold));
+    return outside(() => releases[command](hold));
   }
 
   private releaseAll(command: Command): Promise<boolean> {

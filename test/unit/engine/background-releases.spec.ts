@@ -233,7 +233,7 @@ it('a second release after a local handoff resolves, sends nothing, and leaves t
   const { engine, acquire, take, left } = setUp();
   const hold = await take();
   const waiting = acquire();
-  expect(engine.releases.handOff(hold)).toBe(true);
+  expect(engine.releases.release(hold)).toBe(true);
   const next = await waiting;
   expect(await engine.releases.release(hold)).toBe(true);
   expect(await engine.releases.releaseInBackground(hold)).toBe(true);

@@ -138,7 +138,7 @@ it('two thirds of the lease, less one round trip, are left whatever the holder a
         'hand off': async () => {
           waiting.push(acquire({ lease: LEASE }));
           await settled();
-          if (engine.releases.handOff(hold)) hold = await waiting.shift()!;
+          if (hold.grant.users!.handOff(hold)) hold = await waiting.shift()!;
         },
       };
       for (const { call, way, wait, again } of steps) {
