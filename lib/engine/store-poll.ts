@@ -7,6 +7,8 @@ const RETRY = 50;
 
 /** What limits the requests of very many polls together, see `Tickets`. */
 export interface RequestBudget {
+  /** Why a request is of no use now, although the store can be reached. */
+  readonly trouble: LockStoreError | undefined;
   /** By how many times later a request is repeated after a failure. */
   readonly patience: number;
   /** A request is under way. */
@@ -55,9 +57,10 @@ export abstract class StorePoll<Reply> {
   ask(): void {
     const { store, clock } = this.context;
     const sent = clock.now();
-    const { epoch, unreachable } = store;
-    if (unreachable === undefined) this.firstEpoch ??= epoch;
-    this.expect(unreachable === undefined ? this.send() : Promise.reject(unreachable), sent, epoch);
+    const { epoch } = store;
+    const trouble = store.unreachable ?? this.budget?.trouble;
+    if (trouble === undefined) this.firstEpoch ??= epoch;
+    this.expect(trouble === undefined ? this.send() : Promise.reject(trouble), sent, epoch);
   }
 
   /** The request was sent at `sent`, alone or with another command; `pending`: its reply. */

@@ -16,7 +16,7 @@ import type { EngineContext } from './engine-context.js';
 import type { Grant, HoldTerms } from './hold.js';
 import type { IdTable, Orphans } from './orphans.js';
 import type { Releases } from './releases.js';
-import { StorePoll } from './store-poll.js';
+import { StorePoll, type RequestBudget } from './store-poll.js';
 import { refusedForever } from './refusals.js';
 import { elapsedSince, validUntil } from './lease-view.js';
 
@@ -189,8 +189,7 @@ export class Ticket extends StorePoll<AcquireReply> implements Linked<Ticket> {
   }
 
   protected override send(): Promise<AcquireReply> {
-    const { trouble } = this.parts.tickets;
-    return trouble === undefined ? this.context.store.acquire(this.request()) : Promise.reject(trouble);
+    return this.context.store.acquire(this.request());
   }
 
   protected override replied(reply: AcquireReply, sent: number, epoch: number): void {
@@ -282,7 +281,7 @@ export class Ticket extends StorePoll<AcquireReply> implements Linked<Ticket> {
  * - A failed request is repeated (`StorePoll`), later if there are more than 1,000 tickets (`patience`). If the store has
  *   replied to nothing since, all tickets ask soon (`doubt`): waiters learn of a failure as early as if there were few of them.
  */
-export class Tickets implements IdTable {
+export class Tickets implements IdTable, RequestBudget {
   /** Ids of acquisitions that were sent together, for several keys in one step. */
   readonly setIds = new Set<string>();
   private readonly byId = new TransientMap<string, Ticket>();

@@ -142,6 +142,19 @@ describe('a client that waits for very many keys', () => {
     // The request that has failed.
     expect(store.acquires.length - before).toBe(1);
   });
+
+  it('releases only the keys that it has asked for', async () => {
+    const { clock, store, engine, ended } = setUp(3_000);
+    clock.advance(1);
+    // The other 499 stay unanswered, so that further requests are of no use.
+    store.acquires[0]!.reply.reject(passing());
+    for (let turn = 0; turn < 100; turn++) await settled();
+    engine.stopWaiting();
+    await eventually(() => ended.length === 3_000);
+    const asked = new Set(store.acquires.map(({ request }) => request.id));
+    expect(asked.size).toBeLessThan(1_000);
+    expect(store.releases.filter(({ request }) => !asked.has(request.id))).toEqual([]);
+  });
 });
 
 describe('very many callers of one key', () => {
