@@ -1,6 +1,5 @@
 import { RepeatedWarnings } from '../common/repeated-warnings.js';
 import { settledBy } from '../common/settle.js';
-import type { TimerEntry } from '../common/timer-queue.js';
 import { TransientMap } from '../common/transient.js';
 import type { LockLostError } from '../errors/index.js';
 import type { HoldChoice } from '../store/lock-store.js';
@@ -28,8 +27,8 @@ export class Grants implements IdTable {
   private readonly byId = new TransientMap<string, ClientGrant>();
   /** How many holds have a holder in this client. */
   private held = 0;
-  /** Lost holds that shared a grant, which the store may still keep for them. */
-  private readonly lostShares = new Map<Hold, TimerEntry>();
+  /** Lost holds that shared a grant, whose part the store still keeps. */
+  private readonly lostShares = new Set<Hold>();
   private emptied: (() => void) | undefined;
   /** Many readers of one key may be lost at once. */
   private readonly warnings: RepeatedWarnings;
@@ -44,6 +43,7 @@ export class Grants implements IdTable {
   };
 
   private readonly due = (hold: Hold): void => {
+    if (this.lostShares.has(hold)) return this.giveBackNow(hold);
     if (hold.state !== 'offered') return this.watchdog.look(hold);
     this.remove(hold);
     this.context.events.unreleased(hold, 'Redis has not confirmed that it was handed over');
@@ -193,15 +193,12 @@ export class Grants implements IdTable {
 
   /** The holder of a lost hold does not work any more: the store need not keep its part until its lease ends there. */
   giveBack(hold: Hold): void {
-    const later = this.lostShares.get(hold);
-    if (later === undefined) return;
-    this.context.timers.cancel(later);
-    this.giveBackNow(hold);
+    if (this.lostShares.has(hold)) this.giveBackNow(hold);
   }
 
   /** Like `giveBack`, for all holds that were lost and not released. */
   giveBackAll(): void {
-    for (const hold of this.lostShares.keys()) this.giveBack(hold);
+    for (const hold of this.lostShares) this.giveBackNow(hold);
   }
 
   /**
@@ -210,20 +207,17 @@ export class Grants implements IdTable {
    */
   private giveBackLater(hold: Hold): void {
     const { clock, timers } = this.context;
-    const { validUntil, promisedLease } = hold;
     const now = clock.now();
-    if (hold.releasing !== undefined || validUntil > now) this.giveBackNow(hold);
-    else
-      this.lostShares.set(
-        hold,
-        timers.add(now + promisedLease, () => this.giveBackNow(hold)),
-      );
+    if (hold.releasing !== undefined || hold.validUntil > now) return this.giveBackNow(hold);
+    this.lostShares.add(hold);
+    timers.move(hold, now + hold.promisedLease);
   }
 
   private giveBackNow(hold: Hold): void {
     const { grant } = hold;
     const { key, id, epoch, lease } = grant;
     this.lostShares.delete(hold);
+    this.context.timers.cancel(hold);
     if (grant.isEmpty) this.releases.leave(key, id, this.releases.tombstoneFor(epoch), lease.lastsUntil);
     else if (hold.units > 0 && grant.isHeld) this.releases.sendUnits(grant).catch(() => undefined);
   }
