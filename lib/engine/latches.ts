@@ -25,18 +25,22 @@ export class Latches {
   async trySetCount(key: string, count: number, lifetime: number, replicas?: ReplicaTerms): Promise<boolean> {
     const id = this.context.identity.nextId();
     const sent = this.context.clock.now();
-    const made = await this.admission.command(key, () => this.store.setCount({ key, id, count, lifetime }));
-    if (made) this.seen.closed(key, id, sent);
-    if (made && replicas !== undefined) await this.replicated(key, id, replicas, 'it is set on the master');
-    return made;
+    return this.admission.command(key, async () => {
+      const made = await this.store.setCount({ key, id, count, lifetime });
+      if (made) this.seen.closed(key, id, sent);
+      if (made && replicas !== undefined) await this.replicated(key, id, replicas, 'it is set on the master');
+      return made;
+    });
   }
 
   /** @throws LockStoreError, even if the call has counted but too few replicas have it */
   async countDown(key: string, replicas?: ReplicaTerms): Promise<number> {
     const id = this.context.identity.nextId();
-    const { left, counted } = await this.admission.command(key, () => this.store.countDown(key, id));
-    if (counted && replicas !== undefined) await this.replicated(key, id, replicas, 'the master has counted');
-    return left;
+    return this.admission.command(key, async () => {
+      const { left, counted } = await this.store.countDown(key, id);
+      if (counted && replicas !== undefined) await this.replicated(key, id, replicas, 'the master has counted');
+      return left;
+    });
   }
 
   /** @throws LockStoreError */
@@ -49,9 +53,11 @@ export class Latches {
    * @throws LockStoreError
    */
   async delete(key: string): Promise<boolean> {
-    const { left, latch } = await this.read(key);
-    // By its name: a command that the network delays must not delete the next latch.
-    return left > 0 && this.store.delete(key, this.context.identity.nextId(), latch);
+    return this.admission.command(key, async () => {
+      const { left, latch } = await this.store.count(key, 0, []);
+      // By its name: a command that the network delays must not delete the next latch.
+      return left > 0 && this.store.delete(key, this.context.identity.nextId(), latch);
+    });
   }
 
   /**

@@ -36,7 +36,8 @@ function setUp() {
   const store = new FakeStore();
   const fake = new FakeLatches();
   const context = contextOf(store, clock, { limits: { commandTimeout: COMMAND_TIMEOUT } });
-  const latches = new Latches(context, fake, new Admission(context));
+  const admission = new Admission(context);
+  const latches = new Latches(context, fake, admission);
   /** How a wait has ended, if it has. */
   const wait = (options: { waitTimeout?: number; signal?: AbortSignal } = {}) => {
     const outcome: { value?: boolean; error?: any } = {};
@@ -65,7 +66,7 @@ function setUp() {
     await settled();
   };
   const asked = (): number => fake.requests.length;
-  return { clock, store, fake, latches, wait, begin, answer, fail, pass, asked };
+  return { clock, store, fake, admission, latches, wait, begin, answer, fail, pass, asked };
 }
 
 describe('waiting for a latch', () => {
@@ -330,5 +331,29 @@ describe('a caller that asks for a latch again and again', () => {
     expect(await seenOf('1')).toEqual(['me:2']);
     expect(await seenOf('0')).toEqual([]);
     expect(await seenOf('2')).toEqual([]);
+  });
+});
+
+describe('a shutdown waits for both commands of', () => {
+  const replicas = { min: 1, timeout: 500 };
+
+  it.each<[what: string, call: (latches: Latches) => Promise<unknown>]>([
+    ['a deletion', (latches) => latches.delete('a')],
+    ['a new latch that replicas confirm', (latches) => latches.trySetCount('a', 2, 60_000, replicas)],
+    ['a count-down that replicas confirm', (latches) => latches.countDown('a', replicas)],
+  ])('%s', async (_what, call) => {
+    const { fake, admission, latches } = setUp();
+    const second = deferred<any>();
+    fake.delete = fake.replicate = () => second;
+    const called = call(latches);
+    await Promise.resolve();
+    let isOver = false;
+    const shutdown = admission.settled(1_000).then(() => (isOver = true));
+    fake.requests[0]?.reply.resolve(closed('x'));
+    await settled();
+    expect(isOver).toBe(false);
+    second.resolve(1);
+    await shutdown;
+    expect(await called).toBeTruthy();
   });
 });
