@@ -65,7 +65,7 @@ export class AcquireSet {
     const { clock, timers, store, limits } = parts.context;
     const deadline = since + waitTimeout;
     const isOneTry = waitTimeout === 0;
-    if (isOneTry && refusal !== undefined) await this.awaitOwnRelease(refusal, set, { replyBy, since });
+    if (isOneTry && refusal !== undefined) await this.awaitOwnRelease(refusal, set, since, { replyBy, signal });
     const nextBy = (): number =>
       nextReplyDue({ since, now: clock.now(), replyBy }, waitTimeout, limits.commandTimeout, store.replyTime);
     const held = new Map<string, Hold>();
@@ -125,14 +125,16 @@ export class AcquireSet {
   private async awaitOwnRelease(
     refusal: Busy | LockError,
     set: readonly KeyTerms[],
-    { replyBy, since }: { readonly replyBy: number; readonly since: number },
+    since: number,
+    { replyBy, signal }: Pick<SetWait, 'replyBy' | 'signal'>,
   ): Promise<void> {
     if (refusal instanceof Error) throw refusal;
     const { context, orphans, grants } = this.parts;
     const { key, holders } = refusal;
     const released = orphans.releaseHolders(key, holders);
     if (released !== undefined) {
-      await settledBy(context.timers, { at: replyBy, isReply: true }, released);
+      const signals = [this.admission.signal, signal];
+      await settledBy(context.timers, { at: replyBy, isReply: true, signals }, released);
       return;
     }
     const request = { ...set.find((each) => each.key === key)!, since };

@@ -444,21 +444,24 @@ describe('several keys that are requested one by one in a single try', () => {
     store.acquireAll = async () => ({ outcome: 'busy', key: 'a', holders: ['me:1'] });
     const { signal, abort } = abortable();
     const all = engine.acquireAll(SET, { waitTimeout: 0, signal });
-    all.catch(() => undefined);
+    let isOver = false;
+    all.catch(() => (isOver = true));
     await settled();
     meanwhile(abort, engine);
+    await settled();
+    expect(isOver).toBe(true);
     store.releases[0]!.reply.resolve(RELEASED);
     await settled();
     expect(store.acquires).toHaveLength(1);
     return { all, signal };
   }
 
-  it('are not requested once the caller has aborted', async () => {
+  it('are not requested once the caller has aborted, which ends the call at once', async () => {
     const { all, signal } = await afterRelease((abort) => abort());
     await expect(all).rejects.toBe(signal.reason);
   });
 
-  it('are not requested once the application shuts down', async () => {
+  it('are not requested once the application shuts down, which ends the call at once', async () => {
     const { all } = await afterRelease((_abort, engine) => engine.stopWaiting());
     await expect(all).rejects.toThrow('the application is shutting down');
   });
