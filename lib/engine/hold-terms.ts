@@ -86,6 +86,9 @@ export function capacityFor(terms: HoldTerms, batchSize: number): Capacity {
   return mode.units > 0 ? 'permits' : 'one';
 }
 
+/** One grant serves this many callers at a time at most, so that very many of them do not block the event loop. */
+export const MOST_SERVED = 1_000;
+
 /** Whether a request may share a grant. The store does `replicas` and `holdAtLeast` at each grant or release. */
 export const mayShareGrant = ({ replicas, holdAtLeast }: HoldTerms): boolean =>
   replicas === undefined && holdAtLeast === 0;

@@ -9,6 +9,7 @@ import type { EngineContext } from './engine-context.js';
 import {
   capacityFor,
   mayShareGrant,
+  MOST_SERVED,
   unitsOf,
   withUnits,
   type Capacity,
@@ -290,9 +291,6 @@ export class Hold implements TimerEntry {
     return new LockLostError(message, { key: this.key, method: this.terms.method, cause, lossReason, forcedBy: by });
   }
 }
-
-/** One grant serves this many callers at most, so that very many of them do not block the event loop. */
-const MOST_SERVED = 1_000;
 
 /** A caller renews its lease at once if the grant has less than this part of it. */
 const ENOUGH = 0.9;

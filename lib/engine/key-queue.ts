@@ -10,6 +10,7 @@ import type { ClientGrant, GrantUsers, Hold } from './hold.js';
 import {
   capacityFor,
   mayShareGrant,
+  MOST_SERVED,
   wantsTheSame,
   type Capacity,
   type Grant,
@@ -22,9 +23,6 @@ import { Ticket, type TicketListener, type TicketParts } from './ticket.js';
 import type { Releases } from './releases.js';
 import { validUntil } from './lease-view.js';
 import { replyDue, Waiter, type WaitTerms } from './waiter.js';
-
-/** A group of callers for permits requests at most this many slots. */
-const MOST_SLOTS = 1_000;
 
 /** After this many holds without a command, the event loop continues: they take some milliseconds. */
 const MOST_IN_TURN = 1_000;
@@ -433,7 +431,7 @@ export class Group implements TicketListener {
       const batchSize = waits ? limits.batch.size : 1;
       const uncontendedBatchSize = waiters.size > 1 ? Math.max(batchSize, UNCONTENDED_BATCH_SIZE) : batchSize;
       // The number of callers changes while the ticket waits.
-      const most = store.permits === undefined ? 1 : MOST_SLOTS;
+      const most = store.permits === undefined ? 1 : MOST_SERVED;
       const slots = (): number => Math.min(Math.max(1, waiters.size), most);
       return { waits, batchSize, uncontendedBatchSize, slots, since };
     }

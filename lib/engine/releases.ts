@@ -3,6 +3,7 @@ import { TransientMap } from '../common/transient.js';
 import { isLockStoreError, type LockStoreError } from '../errors/index.js';
 import type { ReleaseReply, ReleaseRequest } from '../store/lock-store.js';
 import type { EngineContext } from './engine-context.js';
+import type { ClientGrant } from './hold.js';
 import type { Grant } from './hold-terms.js';
 
 /** ms from a failed release to the next try. */
@@ -11,13 +12,7 @@ const RETRY = 250;
 const UNREACHABLE_RETRY = 1_000;
 
 /** A grant whose holders have released some of its permits. */
-export interface PermitGrant {
-  readonly key: string;
-  readonly id: string;
-  /** How many it keeps. */
-  readonly units: number;
-  readonly isHeld: boolean;
-}
+type PermitGrant = Pick<ClientGrant, 'key' | 'id' | 'units' | 'isHeld'>;
 
 /** Sends releases to the store, repeats failed ones, and finds releases without a reply. */
 export class Releases {
