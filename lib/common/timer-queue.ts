@@ -23,9 +23,6 @@ export interface TimerEntry {
   run(): void;
 }
 
-/** Whether an entry is still due. */
-export const isScheduled = (entry: TimerEntry | undefined): boolean => entry !== undefined && entry.index >= 0;
-
 /**
  * All callbacks that are due later, on one timer of the clock: a binary heap of entries. Each waiter, each hold and each
  * request that is repeated costs one entry here instead of a timer of its own.

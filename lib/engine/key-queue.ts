@@ -301,7 +301,7 @@ export class Group implements TicketListener {
       this.reportContended(waiter);
     } else {
       (this.hopeful ??= []).push(waiter);
-      if (this.ticket === undefined) this.requestFor(this.waiters.first ?? waiter).due();
+      if (this.ticket === undefined) this.requestFor(this.waiters.first ?? waiter).run();
     }
     // Behind the request: the store works meanwhile.
     const { limits, store } = this.parts.context;
@@ -385,7 +385,7 @@ export class Group implements TicketListener {
         // While permits are free and others wait, the callers that have been served must not add up.
         this.hopeful = this.hopeful?.filter((waiter) => this.waiters.has(waiter));
         this.seenHeld();
-        this.openTicket()?.due();
+        this.openTicket()?.run();
       }
     }
     for (const { waiter, hold } of served) waiter.served(hold);

@@ -1,4 +1,4 @@
-import { isScheduled, type TimerEntry } from '../common/timer-queue.js';
+import type { TimerEntry } from '../common/timer-queue.js';
 import type { LockStoreError } from '../errors/index.js';
 import type { EngineContext } from './engine-context.js';
 
@@ -18,15 +18,17 @@ export interface RequestBudget {
 }
 
 /** A request to the store that is repeated: when it is due, and after a failure, for a limited time. */
-export abstract class StorePoll<Reply> {
+export abstract class StorePoll<Reply> implements TimerEntry {
   /** The failure of the latest request, if the store has not replied since. */
   error: LockStoreError | undefined;
   /** The store's epoch at the first request; `undefined`: nothing has been sent. */
   protected firstEpoch: number | undefined;
   /** It asks nothing any more. */
   protected isOver = false;
+  /** When it asks next. */
+  at = 0;
+  index = -1;
   private underWay = 0;
-  private next: TimerEntry | undefined;
   private failingSince: number | undefined;
   private countsFrom = 0;
   /** While a request is to be repeated, the process keeps running: without a connection nothing else may keep it. */
@@ -49,7 +51,7 @@ export abstract class StorePoll<Reply> {
   protected faltered?(error: LockStoreError, sent: number): void;
 
   /** It is time to ask. */
-  due(): void {
+  run(): void {
     this.ask();
   }
 
@@ -76,14 +78,12 @@ export abstract class StorePoll<Reply> {
 
   /** Asks at `at` in place of the time that was set before. */
   protected askAt(at: number): void {
-    const { timers } = this.context;
-    if (this.next === undefined) this.next = timers.add(at, () => this.due());
-    else timers.move(this.next, at);
+    this.context.timers.move(this, at);
   }
 
   /** Asks at `at`, unless it asks earlier anyway. */
   protected askBy(at: number): void {
-    if (this.next === undefined || !isScheduled(this.next) || at < this.next.at) this.askAt(at);
+    if (this.index < 0 || at < this.at) this.askAt(at);
   }
 
   /** Replies to requests that were sent before now do not count any more. */
@@ -93,7 +93,7 @@ export abstract class StorePoll<Reply> {
 
   /** Cancels the next request. */
   protected pause(): void {
-    this.context.timers.cancel(this.next);
+    this.context.timers.cancel(this);
     this.retriesNoMore();
   }
 

@@ -124,7 +124,7 @@ export class Ticket extends StorePoll<AcquireReply> implements Linked<Ticket> {
   }
 
   /** Asks the store behind the tickets that came before it (`Tickets.askInTurn`, then `ask`). One try goes out now. */
-  override due(): void {
+  override run(): void {
     if (this.places.waits) this.parts.tickets.askInTurn(this);
     else this.ask();
   }
