@@ -77,7 +77,7 @@ export class Grants implements IdTable {
     this.held += 1;
     const { lease, holdAtLeast } = terms;
     this.context.identity.cover(hold.acquiredAt, Math.max(lease, holdAtLeast));
-    this.watchdog.add(hold);
+    this.watchdog.watch(hold);
     // The caller begins its work meanwhile.
     if (grant.isTooShortFor(terms)) this.watchdog.renewNow([hold]);
     return hold;

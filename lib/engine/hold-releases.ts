@@ -105,8 +105,7 @@ export class HoldReleases {
     if (permits === undefined) throw permitsFixed(lacks);
     hold.assertHeld();
     const { grant } = hold;
-    hold.keepUnits(hold.units - count);
-    grant.unitsReleased(hold, count);
+    hold.releaseUnits(count);
     const kept = await this.releases.sendUnits(grant, () => this.keepOf(hold));
     if (kept === 'not-held' && hold.state === 'held') grant.lose('unknown-at-unit-release');
     hold.assertHeld();

@@ -165,9 +165,10 @@ export class Hold implements TimerEntry {
     return unitsOf(this.terms.mode);
   }
 
-  /** The holder releases all but `units` of its permits. */
-  keepUnits(units: number): void {
-    this.terms = withUnits(this.terms, units);
+  /** The holder releases some of its permits. */
+  releaseUnits(count: number): void {
+    this.terms = withUnits(this.terms, this.units - count);
+    this.grant.units -= count;
   }
 
   /** Keeps the key taken for at least `ms` from now on; 0: a release frees it at once. */
@@ -476,15 +477,9 @@ export class ClientGrant {
 
   /** A caller has released its hold or lost it. */
   remove(hold: Hold): void {
-    if (!this.has(hold)) return;
     if (this.first === hold) this.first = undefined;
     else this.others!.delete(hold);
     this.units -= hold.units;
-  }
-
-  /** A caller has released some of its permits. */
-  unitsReleased(hold: Hold, count: number): void {
-    if (this.has(hold)) this.units -= count;
   }
 
   /** No further caller may use it. */

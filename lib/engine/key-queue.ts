@@ -301,7 +301,7 @@ export class Group implements TicketListener {
       this.reportContended(waiter);
     } else {
       (this.hopeful ??= []).push(waiter);
-      if (this.ticket === undefined) this.requestFor(this.waiters.first ?? waiter).run();
+      if (this.ticket === undefined) this.requestFor(waiter).run();
     }
     // Behind the request: the store works meanwhile.
     const { limits, store } = this.parts.context;
@@ -322,17 +322,16 @@ export class Group implements TicketListener {
   granted(granted: Grant): void {
     this.forgetTicket();
     const { context, releases } = this.parts;
-    const { first } = this.waiters;
-    const lease = Math.min(granted.lease, first?.terms.lease ?? 0);
-    const now = context.clock.now();
-    if (first !== undefined && validUntil(granted.from, lease) > now) return this.serveUnder(granted, first);
-    // No waiter is left, or the reply was so late that the lease may be over.
+    const { terms } = this.waiters.first!;
+    const lease = Math.min(granted.lease, terms.lease);
+    if (validUntil(granted.from, lease) > context.clock.now()) return this.serveUnder(granted, terms);
+    // The reply was so late that the lease may be over.
     releases.leave(this.queue.key, granted.id, releases.tombstoneFor(granted.epoch), granted.from + granted.longest);
-    if (this.waits) this.openTicket()?.ask();
+    if (this.waits) this.openTicket().ask();
     else this.failed(repliedTooLate(this.queue.key, lease, true));
   }
 
-  contended(isSplit = false): void {
+  contended(isSplit: boolean): void {
     if (isSplit) this.endOverdue();
     else this.seenHeld();
     this.isSplit = isSplit;
@@ -345,7 +344,7 @@ export class Group implements TicketListener {
   outdated(released: Promise<unknown>): void {
     const next = this.openTicket();
     void released.then(() => {
-      if (this.ticket === next) next?.ask();
+      if (this.ticket === next) next.ask();
     });
   }
 
@@ -357,7 +356,7 @@ export class Group implements TicketListener {
   }
 
   /** Serves as many waiters as the grant has places for. */
-  private serveUnder(granted: Grant, { terms }: Waiter): void {
+  private serveUnder(granted: Grant, terms: HoldTerms): void {
     const { grants, context, releases } = this.parts;
     const { capacity, queue } = this;
     const isLone = capacity === 'one' && !this.isPlain;
@@ -385,7 +384,7 @@ export class Group implements TicketListener {
         // While permits are free and others wait, the callers that have been served must not add up.
         this.hopeful = this.hopeful?.filter((waiter) => this.waiters.has(waiter));
         this.seenHeld();
-        this.openTicket()?.run();
+        this.openTicket().run();
       }
     }
     for (const { waiter, hold } of served) waiter.served(hold);
@@ -457,15 +456,10 @@ export class Group implements TicketListener {
     this.endOverdue();
   }
 
-  /** Makes a request for the next waiter, after the hold before it has ended. */
-  openTicket(): Ticket | undefined {
+  /** Makes a new request for the waiters. A group without waiters is forgotten, and has none. */
+  openTicket(): Ticket {
     this.forgetTicket();
-    const { first } = this.waiters;
-    if (first === undefined) {
-      this.closeTicket();
-      return undefined;
-    }
-    return this.requestFor(first);
+    return this.requestFor(this.waiters.first!);
   }
 
   private requestFor(waiter: Waiter): Ticket {

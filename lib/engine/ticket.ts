@@ -252,7 +252,7 @@ export class Ticket extends StorePoll<AcquireReply> implements Linked<Ticket> {
     const { token, lease, batchSize } = grant;
     // A request that is under way makes a pushed grant a full lease.
     const longest = this.isAsking ? Math.max(lease, this.terms.lease) : lease;
-    const epoch = this.isAsking ? undefined : (this.firstEpoch ?? restsOn);
+    const epoch = this.isAsking ? undefined : this.firstEpoch;
     // If a fair request waits behind it, the grant is for one waiter.
     this.listener.granted({
       id: this.id,

@@ -57,8 +57,8 @@ export class Watchdog {
     this.warnings = new RepeatedWarnings(context.logger, context.clock);
   }
 
-  /** Renews a hold from now on. */
-  add(hold: Hold): void {
+  /** Renews a hold from now on, or at other times, since its lease was set anew. */
+  watch(hold: Hold): void {
     this.lookAt(hold, this.nextLook(hold));
   }
 
@@ -85,7 +85,7 @@ export class Watchdog {
     if (hold.state !== 'held' || hold.isAbandoned) return;
     hold.isAbandoned = true;
     // Still watched to its end: only then the queue asks the store for its next waiter.
-    this.reschedule(hold);
+    this.watch(hold);
     this.context.logger.warn(`${why}: the lock is not renewed any more and ends with its lease`);
   }
 
@@ -122,7 +122,7 @@ export class Watchdog {
       return false;
     }
     // Even if the reply is ignored: the reply that has overtaken it may lack the extension.
-    for (const hold of holds) this.reschedule(hold);
+    for (const hold of holds) this.watch(hold);
     const lacks = (hold: Hold): boolean => !hold.isAbandoned && hold.missingLease > request.lease;
     return holds.length > 0 && (verdict === 'unclear' || (verdict === 'lowered' && holds.some(lacks)));
   }
@@ -135,11 +135,6 @@ export class Watchdog {
     grant.lose('unknown');
     // So that waiters do not wait for a lease that may still stand somewhere. The last of several holds leaves with its loss.
     if (capacity === 'one') this.releases.leave(key, id, this.releases.tombstoneFor(epoch));
-  }
-
-  /** The lease of a hold was set anew. */
-  reschedule(hold: Hold): void {
-    if (hold.state === 'held') this.lookAt(hold, this.nextLook(hold));
   }
 
   private lookAt(hold: Hold, at: number): void {
@@ -210,8 +205,7 @@ export class Watchdog {
       const isKnown = withoutNumbers(grant.renewalError?.message) === withoutNumbers(reply.message);
       grant.renewalError = reply;
       for (const hold of grant.holds) this.retry(hold);
-      const [hold] = grant.holds;
-      if (hold !== undefined) this.reportFailure(hold, reply, isKnown);
+      this.reportFailure(grant.holds[0]!, reply, isKnown);
     }
   }
 
@@ -250,7 +244,7 @@ export class Watchdog {
   private count(hold: Hold, request: LeaseRequest, late: number): void {
     hold.renewed(request);
     this.context.identity.cover(this.context.clock.now(), hold.lastLease);
-    this.reschedule(hold);
+    this.watch(hold);
     this.context.events.renewed(hold, late);
     if (hold.renewals !== hold.terms.maxRenewTimes) return;
     const times = hold.renewals === 1 ? 'once' : `${hold.renewals} times`;

@@ -28,7 +28,7 @@ function setUp() {
       observer: holds,
       due: (hold) => watchdog.look(hold),
     });
-    watchdog.add(hold);
+    watchdog.watch(hold);
     return hold;
   };
   /** Answers the latest renewal: every hold in it got the lease that it requested. */
@@ -91,7 +91,7 @@ describe('the watchdog', () => {
     clock.advance(ends.validUntil - clock.now() - 1);
     clock.stall(1);
     expect(clock.now()).toBe(ends.validUntil);
-    watchdog.reschedule(ends);
+    watchdog.watch(ends);
     expect(ends.at).toBe(ends.validUntil);
     watch({ key: 'b' });
     await clock.pass(1_000);
@@ -225,7 +225,7 @@ describe('the watchdog', () => {
     watchdog.remove(first);
     const second = first.grant.add(first.terms);
     first.grant.remove(first);
-    watchdog.add(second);
+    watchdog.watch(second);
     expect(second.remaining).toBeGreaterThan(1_500);
     // A replica without the latest renewal has taken over.
     store.renewals[0]!.reply.resolve([600]);
