@@ -176,9 +176,7 @@ export class AcquireSet {
         return tooLate(set);
       }
       return owned.map((wanted, i) => {
-        const { token, lease } = reply[i]!;
-        const grant = { id: ids[i]!, token, lease, longest: lease, batchSize: 1, from: sent, epoch, restsOn: epoch };
-        const hold = grants.addFor(wanted, grant);
+        const hold = grants.addFor(wanted, ids[i]!, reply[i]!, sent, epoch);
         events.acquired(hold, sent, false);
         return hold;
       });

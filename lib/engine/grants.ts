@@ -2,7 +2,7 @@ import { RepeatedWarnings } from '../common/repeated-warnings.js';
 import { settledBy } from '../common/settle.js';
 import { TransientMap } from '../common/transient.js';
 import type { LockLostError } from '../errors/index.js';
-import type { HoldChoice } from '../store/lock-store.js';
+import type { HeldReply, HoldChoice } from '../store/lock-store.js';
 import {
   ClientGrant,
   type GrantContext,
@@ -66,9 +66,11 @@ export class Grants implements IdTable {
     return added;
   }
 
-  /** Registers a grant for one caller. */
-  addFor({ key, terms }: KeyTerms, grant: Grant): Hold {
-    return this.serve(this.add({ key, mode: terms.mode }, grant), terms, grant.from);
+  /** Registers a grant for one caller: the reply to its request, which was sent at `from`. */
+  addFor({ key, terms }: KeyTerms, id: string, { token, lease }: HeldReply, from: number, epoch: number): Hold {
+    const longest = Math.max(lease, terms.lease);
+    const granted = { id, token, lease, longest, batchSize: 1, from, epoch, restsOn: epoch };
+    return this.serve(this.add({ key, mode: terms.mode }, granted), terms, from);
   }
 
   /** Makes the hold of one more caller under a grant, and has it renewed. `from`: of the first caller, see `ClientGrant.add`. */

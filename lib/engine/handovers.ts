@@ -137,19 +137,15 @@ export class Handovers implements IdTable {
       else this.forgetAt(key, offer, clock.now() + terms.lease + 2 * context.limits.commandTimeout);
       throw error;
     }
+    this.adoptions.delete(offer);
     if (reply.outcome !== 'held') {
-      this.adoptions.delete(offer);
       throw notOffered(key, 'another process has adopted it, it was released by force, or its deadline is over');
     }
-    const { token, lease } = reply;
-    this.adoptions.delete(offer);
-    if (validUntil(sent, lease) <= clock.now()) {
+    if (validUntil(sent, reply.lease) <= clock.now()) {
       this.releases.leave(key, id, 0);
-      throw repliedTooLate(key, lease);
+      throw repliedTooLate(key, reply.lease);
     }
-    const longest = Math.max(lease, terms.lease);
-    const grant = { id, token, lease, longest, batchSize: 1, from: sent, epoch, restsOn: epoch };
-    const hold = this.grants.addFor({ key, terms }, grant);
+    const hold = this.grants.addFor({ key, terms }, id, reply, sent, epoch);
     // The holder has released some of its permits, and the store does not know yet.
     if (store.permits !== undefined && (reply.units ?? 0) > hold.units)
       this.releases.sendUnits(hold.grant).catch(() => undefined);
