@@ -70,6 +70,9 @@ export function messageOf(thrown: unknown): string {
   }
 }
 
+/** For comparing messages: numbers such as the duration of an outage differ in each message of one failure. */
+export const withoutNumbers = (message: string): string => message.replaceAll(/\d+/g, '#');
+
 function describeObject(value: object): string {
   try {
     if (Array.isArray(value)) return value.length === 0 ? 'an empty array' : 'an array';

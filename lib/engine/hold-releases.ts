@@ -1,4 +1,5 @@
 import { outside } from '../common/async-context.js';
+import { messageOf } from '../common/describe.js';
 import { settledBy } from '../common/settle.js';
 import { inSlices } from '../common/slices.js';
 import { TransientMap, TransientSet } from '../common/transient.js';
@@ -113,11 +114,10 @@ export class HoldReleases {
 
   /** Logs a release that failed where no caller gets the error. */
   reportFailure({ key }: Hold, error: unknown): void {
-    const why = error instanceof Error ? error.message : String(error);
     const then = this.releases.retries(error)
       ? 'the client tries again until its lease ends'
       : 'it ends with its lease';
-    this.context.logger.warn(`'${key}' could not be released, so ${then}: ${why}`);
+    this.context.logger.warn(`'${key}' could not be released, so ${then}: ${messageOf(error)}`);
   }
 
   /** Ends all holds under their holders, and releases them in the background, in slices if there are very many. */

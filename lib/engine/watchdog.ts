@@ -1,3 +1,4 @@
+import { withoutNumbers } from '../common/describe.js';
 import { RepeatedWarnings } from '../common/repeated-warnings.js';
 import { isLockStoreError } from '../errors/index.js';
 import type { RenewReply } from '../store/lock-store.js';
@@ -202,7 +203,7 @@ export class Watchdog {
       }
       if (again) this.enqueue(grant);
     } else if (isLatest) {
-      const isKnown = withoutNumbers(grant.renewalError?.message) === withoutNumbers(reply.message);
+      const isKnown = withoutNumbers(grant.renewalError?.message ?? '') === withoutNumbers(reply.message);
       grant.renewalError = reply;
       for (const hold of grant.holds) this.retry(hold);
       this.reportFailure(grant.holds[0]!, reply, isKnown);
@@ -287,6 +288,3 @@ export class Watchdog {
     return Math.min(Math.max(Math.floor(renewalDue / grid) * grid, now), validUntil);
   }
 }
-
-/** Numbers such as the rest of a lease differ in each message of one failure. */
-const withoutNumbers = (text: string | undefined): string | undefined => text?.replaceAll(/\d+/g, '#');

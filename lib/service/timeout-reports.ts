@@ -1,6 +1,6 @@
 import type { EngineContext } from '../engine/engine-context.js';
 import type { LockEngine } from '../engine/lock-engine.js';
-import { printable } from '../common/describe.js';
+import { printable, withoutNumbers } from '../common/describe.js';
 import { RepeatedWarnings } from '../common/repeated-warnings.js';
 import { settledBy } from '../common/settle.js';
 import {
@@ -67,8 +67,7 @@ export class TimeoutReports {
   ): void {
     const what = `'${first}'${others.length === 0 ? '' : ` and ${others.length} more`}`;
     const where = site === undefined ? '' : ` for ${site}`;
-    // Numbers such as the duration of an outage differ in each message.
-    this.warnings.warn(`${site} ${message.replaceAll(/\d+/g, '#')}`, `could not acquire ${what}${where}: ${message}`);
+    this.warnings.warn(`${site} ${withoutNumbers(message)}`, `could not acquire ${what}${where}: ${message}`);
   }
 
   private async withHolder(
