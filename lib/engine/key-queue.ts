@@ -400,10 +400,7 @@ export class Group implements TicketListener {
     this.remove(first);
     const next = this.parts.grants.pass(hold, first.terms);
     if (this.capacity === 'one') this.holdsNow(next);
-    else {
-      if (this.waiters.first === undefined) this.closeTicket();
-      else this.ticket?.inherit(this.waiters.first.terms, this.placesFor(this.waiters.first));
-    }
+    else this.passTicketOn();
     first.served(next);
     this.queue.publishHandoff(hold, next, first.since, first.isContended);
     return true;
@@ -415,10 +412,8 @@ export class Group implements TicketListener {
     else this.seenHeld(acquiredAt);
   }
 
-  private remove(waiter: Waiter): boolean {
-    const removed = this.waiters.remove(waiter);
-    if (removed && this.waits) this.queue.waiting -= 1;
-    return removed;
+  private remove(waiter: Waiter): void {
+    if (this.waiters.remove(waiter) && this.waits) this.queue.waiting -= 1;
   }
 
   /** How many waiters the ticket asks for, from `first` on, and how their grant is shared. */
@@ -476,6 +471,13 @@ export class Group implements TicketListener {
     this.ticket = undefined;
   }
 
+  /** The first waiter needs the ticket no more: the next one gets it. */
+  private passTicketOn(): void {
+    const { first } = this.waiters;
+    if (first === undefined) this.closeTicket();
+    else this.ticket?.inherit(first.terms, this.placesFor(first));
+  }
+
   /** No waiter is left. */
   private closeTicket(): void {
     const { ticket } = this;
@@ -507,11 +509,8 @@ export class Group implements TicketListener {
   /** A waiter ends without a hold. The waiters behind it keep the place. */
   private giveUp(waiter: Waiter, reason: unknown): void {
     const wasFirst = this.waiters.first === waiter;
-    if (this.remove(waiter)) {
-      const { first } = this.waiters;
-      if (first === undefined) this.closeTicket();
-      else if (wasFirst) this.ticket?.inherit(first.terms, this.placesFor(first));
-    }
+    this.remove(waiter);
+    if (wasFirst) this.passTicketOn();
     waiter.refused(reason);
   }
 
