@@ -10,6 +10,8 @@ export class Admission {
   /** Why every acquisition is refused from now on; `undefined`: the engine is open. */
   closing: LockStoreError | undefined;
   private readonly closed = new AbortController();
+  /** Aborts when the engine accepts no acquisition any more. */
+  readonly signal: AbortSignal = this.closed.signal;
   /** Replies that callers need at a shutdown, too. Those to releases are in `Releases`. */
   private readonly underWay = new TransientSet<Promise<unknown>>();
   private why = 'the application has shut down, make this call before app.close()';
@@ -17,11 +19,6 @@ export class Admission {
   disconnected = false;
 
   constructor(private readonly context: EngineContext) {}
-
-  /** Aborts when the engine accepts no acquisition any more. */
-  get signal(): AbortSignal {
-    return this.closed.signal;
-  }
 
   /**
    * Why a caller cannot acquire now; `undefined`: it can. While the store is unreachable, a caller that waits sends nothing,
