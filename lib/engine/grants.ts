@@ -26,7 +26,7 @@ const NAME_TIME = 250;
 export class Grants implements IdTable {
   private readonly byId = new TransientMap<string, ClientGrant>();
   /** How many holds have a holder in this client. */
-  private held = 0;
+  size = 0;
   /** Lost holds that shared a grant, whose part the store still keeps. */
   private readonly lostShares = new Set<Hold>();
   private emptied: (() => void) | undefined;
@@ -76,7 +76,7 @@ export class Grants implements IdTable {
   /** Makes the hold of one more caller under a grant, and has it renewed. `from`: of the first caller, see `ClientGrant.add`. */
   serve(grant: ClientGrant, terms: HoldTerms, from?: number): Hold {
     const hold = grant.add(terms, from);
-    this.held += 1;
+    this.size += 1;
     const { lease, holdAtLeast } = terms;
     this.context.identity.cover(hold.acquiredAt, Math.max(lease, holdAtLeast));
     this.watchdog.watch(hold);
@@ -90,7 +90,7 @@ export class Grants implements IdTable {
     const { grant } = previous;
     this.watchdog.remove(previous);
     grant.remove(previous);
-    this.held -= 1;
+    this.size -= 1;
     return this.serve(grant, terms);
   }
 
@@ -105,11 +105,6 @@ export class Grants implements IdTable {
   /** All holds that have a holder in this client. */
   all(): Hold[] {
     return this.byId.values().flatMap(({ state, holds }) => (state === 'offered' ? [] : holds));
-  }
-
-  /** How many holds have a holder in this client. */
-  get size(): number {
-    return this.held;
   }
 
   /**
@@ -225,7 +220,7 @@ export class Grants implements IdTable {
   }
 
   private left(): void {
-    this.held -= 1;
-    if (this.held === 0) this.emptied?.();
+    this.size -= 1;
+    if (this.size === 0) this.emptied?.();
   }
 }
