@@ -173,7 +173,7 @@ export const MODULE_OPTIONS = new Options(
         ({ replicas }, { connection }) =>
           replicas !== undefined &&
           Array.isArray(connection) &&
-          'ask for replicas, but several independent masters (Redlock) have none: leave replicas out',
+          'ask for replicas, but several independent masters (Redlock) take the place of replicas: leave the option out',
       ),
       OPTIONS.defaults.defaults,
     ),
