@@ -21,6 +21,7 @@ export interface Offer {
 
 /** An adoption whose outcome is not known: it may stand in the store under this id. */
 interface Adoption {
+  readonly key: string;
   readonly id: string;
   isUnderWay: boolean;
 }
@@ -119,7 +120,7 @@ export class Handovers implements IdTable {
     if (refusal !== undefined) throw refusal;
     const { context } = this;
     const { store, clock } = context;
-    const adoption = this.adoptions.get(offer) ?? { id: context.identity.nextId(terms), isUnderWay: false };
+    const adoption = this.adoptions.get(offer) ?? { key, id: context.identity.nextId(terms), isUnderWay: false };
     if (adoption.isUnderWay) throw notOffered(key, 'another call of this process is adopting it');
     adoption.isUnderWay = true;
     this.adoptions.set(offer, adoption);
@@ -133,11 +134,11 @@ export class Handovers implements IdTable {
     } catch (error) {
       adoption.isUnderWay = false;
       // Until then the store may have executed it, or may yet: the hold waits for the next call, and is no orphan.
-      if (this.admission.closing !== undefined) this.adoptions.delete(offer);
-      else this.forgetAt(key, offer, clock.now() + terms.lease + 2 * context.limits.commandTimeout);
+      this.forgetAt(offer, clock.now() + terms.lease + 2 * context.limits.commandTimeout);
       throw error;
     }
-    this.adoptions.delete(offer);
+    // It has been released.
+    if (!this.adoptions.delete(offer)) throw this.admission.closing!;
     if (reply.outcome !== 'held') {
       throw notOffered(key, 'another process has adopted it, it was released by force, or its deadline is over');
     }
@@ -154,13 +155,19 @@ export class Handovers implements IdTable {
   }
 
   /** No call has repeated the adoption: its lease is over, and the store need not remember it either. */
-  private forgetAt(key: string, offer: string, at: number): void {
+  private forgetAt(offer: string, at: number): void {
     this.context.timers.add(at, () => {
       const adoption = this.adoptions.get(offer);
       if (adoption?.isUnderWay !== false) return;
       this.adoptions.delete(offer);
-      this.releases.leave(key, adoption.id, 0);
+      this.releases.leave(adoption.key, adoption.id, 0);
     });
+  }
+
+  /** Releases what the store may have for adoptions whose outcome is not known, since no caller will get it. */
+  dismissAll(): void {
+    for (const { key, id } of this.adoptions.values()) this.releases.leave(key, id, 0);
+    this.adoptions.clear();
   }
 }
 

@@ -198,6 +198,7 @@ export class LockEngine {
     const closing = this.admission.close(why);
     this.dismissed = Promise.all([this.dismissed, this.queues.dismissAll(closing)]);
     this.latches?.dismissAll(closing);
+    this.handovers.dismissAll();
   }
 
   /** Waits at most `timeout` ms until all holds are released, releases the rest, and disconnects. */

@@ -1,6 +1,6 @@
 import type { Hold } from '../../../lib/engine/hold.js';
 import type { AcquireReply, OfferReply } from '../../../lib/store/lock-store.js';
-import { busy, engineBench, held, passing, queued, TERMS, settled } from './support.js';
+import { busy, engineBench, held, passing, queued, RELEASED, TERMS, settled } from './support.js';
 import { lockError } from '../../../lab/testbed/locks/lock-error.js';
 
 const OFFER = 'handover:1';
@@ -239,6 +239,27 @@ describe('an adoption', () => {
     await answer(held(9, 30_000));
     await expect(adopting).rejects.toMatchObject({ code: 'LOCK_STORE' });
     expect(left()).toEqual([store.acquires[0]!.request.id]);
+  });
+
+  it.each(['under way', 'without an answer'])('is released at shutdown: %s', async (how) => {
+    const { store, engine, adopt, left, events } = setUp();
+    const adopting = adopt();
+    const [{ request, reply }] = store.acquires as [(typeof store.acquires)[0]];
+    if (how === 'without an answer') {
+      reply.reject(passing());
+      await settled();
+    }
+    engine.stopWaiting();
+    expect(left()).toEqual([request.id]);
+    reply.resolve(held(9, 30_000));
+    await expect(adopting).rejects.toMatchObject({ code: 'LOCK_STORE' });
+    expect([engine.grants.size, events]).toEqual([0, []]);
+    const closed = engine.close(60_000);
+    await settled();
+    expect(store.closed).toBe(false);
+    store.releases[0]!.reply.resolve(RELEASED);
+    await closed;
+    expect(left()).toEqual([request.id]);
   });
 
   it('is refused at shutdown', async () => {
