@@ -57,6 +57,7 @@ export class Acquirer {
   ) {
     // At the start, and not at the first call.
     if (defaults.replicas !== undefined) refuseFeature(engine, 'replicas');
+    if (defaults.holdAtLeast > 0) refuseFeature(engine, 'holdAtLeast');
     this.timeouts = new TimeoutReports(engine, context);
     this.warnings = new OptionWarnings((warning) => context.logger.warn(warning));
     this.acquireCalls = new CallReader('acquire', 'acquire', defaults, this.warnings);

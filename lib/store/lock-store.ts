@@ -21,7 +21,7 @@ export interface LockStore {
   readonly listening: boolean;
   /** Whether the client receives all its messages, including grants of every key. If left out, `listening` applies. */
   readonly fullySubscribed?: boolean;
-  /** Increases each time a lost connection is restored. Earlier replies may be out of date then. */
+  /** Increases when a connection is lost, at the latest when it is restored. Earlier replies may be out of date then. */
   readonly epoch: number;
   /** How many ms a reply takes normally, if that is known. Several distant masters take several round trips. */
   readonly replyTime?: number;

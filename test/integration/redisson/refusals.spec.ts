@@ -26,6 +26,13 @@ describe('what the protocol cannot express', () => {
     expect(await bench.redis.admin.exists('orders')).toBe(0);
   });
 
+  it.each([
+    [{ holdAtLeast: '1s' }, /holdAtLeast/],
+    [{ replicas: { min: 1 } }, /replicas/],
+  ] as const)('%j is refused in the defaults at the start', (defaults, pattern) => {
+    expect(() => bench.make({ defaults })).toThrow(expect.objectContaining(refused(pattern)));
+  });
+
   it('is refused of a call that re-enters its lock, too', async () => {
     await locks.run('orders', async () => {
       const options = { holdAtLeast: '1s' } as const;
