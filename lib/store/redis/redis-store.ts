@@ -80,8 +80,13 @@ const WAITERS_PER_COMMAND = 48;
 const LOCKS_PER_COMMAND = 2_000;
 
 /** The scripts that publish messages. Their first argument is an address. */
-const PUBLISHING: ReadonlySet<ScriptName> = new Set([
-  ...(['handOver', 'release', 'forceRelease', 'setLimit', 'addLimit', 'keepUnits'] as const),
+const PUBLISHING: ReadonlySet<ScriptName> = new Set<ScriptName>([
+  'handOver',
+  'release',
+  'forceRelease',
+  'setLimit',
+  'addLimit',
+  'keepUnits',
 ]);
 
 export interface RedisStoreOptions extends Omit<ConnectOptions, 'clientId' | 'isSharded' | 'required'> {
