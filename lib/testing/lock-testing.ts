@@ -111,7 +111,7 @@ export class LockTesting implements AsyncDisposable {
    * @throws the errors of `LockService.acquire`; LockTimeoutError if the key is held
    */
   hold(key: string, options: AcquireOptions = {}): Promise<LockHandle> {
-    return this.outsider.acquire(key, { waitTimeout: 0, ...options });
+    return this.outsider.acquire(key, { ...options, waitTimeout: options.waitTimeout ?? 0 });
   }
 
   /**

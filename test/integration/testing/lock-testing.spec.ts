@@ -66,7 +66,8 @@ describe('RedisLockTestingModule', () => {
     await other.release();
     expect(await stock.count()).toBe('counted');
     await testing.hold('left to the end');
-    await expect(testing.hold('left to the end')).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
+    for (const options of [undefined, { waitTimeout: undefined }])
+      await expect(testing.hold('left to the end', options)).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
   });
 
   it('takes a lock from its holder', async () => {
