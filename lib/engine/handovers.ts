@@ -130,15 +130,18 @@ export class Handovers implements IdTable {
     const request = { ...acquireRequest(context, key, id, terms), adopts: offer };
     let reply: AcquireReply;
     try {
-      reply = await store.acquire(request);
+      reply = await this.admission.replied(store.acquire(request));
     } catch (error) {
       adoption.isUnderWay = false;
       // Until then the store may have executed it, or may yet: the hold waits for the next call, and is no orphan.
       this.forgetAt(offer, clock.now() + terms.lease + 2 * context.limits.commandTimeout);
       throw error;
     }
-    // It has been released.
-    if (!this.adoptions.delete(offer)) throw this.admission.closing!;
+    if (!this.adoptions.delete(offer)) {
+      // It has been released, but the store may have executed the adoption behind that release.
+      if (reply.outcome === 'held') this.releases.leave(key, id, 0);
+      throw this.admission.closing!;
+    }
     if (reply.outcome !== 'held') {
       throw notOffered(key, 'another process has adopted it, it was released by force, or its deadline is over');
     }

@@ -1,6 +1,6 @@
 import type { Hold } from '../../../lib/engine/hold.js';
 import type { AcquireReply, OfferReply } from '../../../lib/store/lock-store.js';
-import { busy, engineBench, held, passing, queued, RELEASED, TERMS, settled } from './support.js';
+import { busy, engineBench, held, NOT_HELD, passing, queued, RELEASED, TERMS, settled } from './support.js';
 import { lockError } from '../../../lab/testbed/locks/lock-error.js';
 
 const OFFER = 'handover:1';
@@ -257,9 +257,23 @@ describe('an adoption', () => {
     const closed = engine.close(60_000);
     await settled();
     expect(store.closed).toBe(false);
-    store.releases[0]!.reply.resolve(RELEASED);
+    for (const { reply: released } of store.releases) released.resolve(RELEASED);
     await closed;
-    expect(left()).toEqual([request.id]);
+  });
+
+  it('is released once more if the release at shutdown may have overtaken it', async () => {
+    const { store, engine, adopt, answer, left } = setUp();
+    const adopting = adopt();
+    const { id } = store.acquires[0]!.request;
+    const closed = engine.close(0);
+    // The server did not know the script of the adoption, so the client sends it again, behind the release.
+    store.releases[0]!.reply.resolve(NOT_HELD);
+    await settled();
+    expect(store.closed).toBe(false);
+    await answer(held(9, 30_000));
+    await expect(adopting).rejects.toMatchObject({ code: 'LOCK_STORE' });
+    await closed;
+    expect(left()).toEqual([id, id]);
   });
 
   it('is refused at shutdown', async () => {
