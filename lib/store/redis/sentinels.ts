@@ -140,7 +140,9 @@ export class Sentinels implements MasterFinder {
         }),
       );
     const isMost = (answers: Answers<unknown>): boolean => 2 * repliesOf(answers).length > lines.length;
-    if (!isMost(await gatherWithin(ANSWER_WITHIN, asked, isMost))) await this.find().catch(() => undefined);
+    // Not by `find`: the answers to questions that are under way may be older than the announcement.
+    if (!isMost(await gatherWithin(ANSWER_WITHIN, asked, isMost)))
+      await this.ask([...this.known.values()]).catch(() => undefined);
     await this.heard;
   }
 
