@@ -293,8 +293,12 @@ export class ClusterNodes implements Servers, Masters, Commands {
       node.commands.close();
     }
     for (const at of this.absent) this.nodeAt(at);
+    // Replicas are connected if they were asked who is a master.
+    const hasPromoted = [...this.nodes.values()].some(
+      ({ address, isMaster, commands }) => !isMaster && masters.has(address) && commands.isReady,
+    );
     for (const at of masters.values()) this.master(at);
-    this.observer.reached();
+    this.observer.reached(hasPromoted);
   }
 
   /**

@@ -2,6 +2,7 @@ import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 import { hashSlot } from '../../../lib/keys/index.js';
 import { ClusterNodes } from '../../../lib/store/redis/cluster-nodes.js';
 import type { Line, ServerAddress } from '../../../lib/store/redis/line.js';
+import type { ServersObserver } from '../../../lib/store/redis/servers.js';
 import { FakeLine } from './support.js';
 
 const KEY = 'lock:state:{a}';
@@ -58,8 +59,9 @@ class FakeCluster {
 const begun: ClusterNodes[] = [];
 afterEach(() => begun.splice(0).forEach((nodes) => nodes.close()));
 
-async function start(cluster: FakeCluster): Promise<ClusterNodes> {
-  const ignore = (): void => undefined;
+const ignore = (): void => undefined;
+
+async function start(cluster: FakeCluster, reached: ServersObserver['reached'] = ignore): Promise<ClusterNodes> {
   const nodes = new ClusterNodes(
     {
       lines: { silence: 60_000, open: (_observer, at) => cluster.open(at!) },
@@ -67,7 +69,7 @@ async function start(cluster: FakeCluster): Promise<ClusterNodes> {
       resolveNat: (at) => at,
     },
     60_000,
-    { reached: ignore, unreachable: ignore, ended: ignore, replaced: ignore, unconfirmed: ignore },
+    { reached, unreachable: ignore, ended: ignore, replaced: ignore, unconfirmed: ignore },
   );
   begun.push(nodes);
   nodes.open();
@@ -119,6 +121,21 @@ describe('the confirmation that a silent node is still the master', () => {
     const nodes = await start(cluster);
     expect(await nodes.confirm(KEY, MASTER)).toBe(false);
   });
+});
+
+it('a replica that was connected before it takes over counts as a master that is reached', async () => {
+  const cluster = new FakeCluster();
+  cluster.everyNode(OLD);
+  const reached: Array<boolean | undefined> = [];
+  const nodes = await start(cluster, (isMaster) => reached.push(isMaster));
+  // The replica is asked about its master.
+  expect(await nodes.confirm(KEY, MASTER)).toBe(true);
+  reached.length = 0;
+  await nodes.refresh();
+  cluster.everyNode(NEW);
+  await nodes.refresh();
+  await nodes.refresh();
+  expect(reached).toEqual([false, true, false]);
 });
 
 it('what concerns no slot goes to a master that is connected', async () => {
