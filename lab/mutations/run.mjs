@@ -71,11 +71,14 @@ function choose(laboratory, words) {
 /** By laboratory: tries one mutation. */
 async function open({ seeds = '80000', workers = '2', minutes = '10', seed = '1' }) {
   const { installation } = await ensureRedis();
-  const [{ trySimulation }, { trySpec }, { tryChaos }] = await Promise.all([
+  const [{ build }, { trySimulation }, { trySpec }, { tryChaos }] = await Promise.all([
+    import('../../scripts/build.mjs'),
     import('../simulation/try-mutations.mjs'),
     import('./try-specs.mjs'),
     import('../chaos/try-mutations.mjs'),
   ]);
+  // Processes that specs start run the built library.
+  await build();
   return {
     simulation: (mutation) => trySimulation(mutation, { seeds: Number(seeds), workers: Number(workers) }),
     specs: (mutation) => trySpec(mutation, { installation }),
