@@ -5,7 +5,8 @@
 -- KEYS    1 state, 2 queue, 3 waiters, 4 fence, 5 tombstones, 6 limit, 7 ends
 -- ARGV    1 address, 2 hold id, 3 new id, 4 lease in ms
 -- Output  { HELD, now, -1, token, ms of lease left, batch size }, and how many permits a hold of permits has
---         { LEFT, now, -1 }: there is no such hold; { UPGRADE, now, -1 }: its owner has another hold of this key
+--         { LEFT, now, -1 }: there is no such hold, or the new id has a tombstone
+--         { UPGRADE, now, -1 }: its owner has another hold of this key
 --         an empty list: not known yet, ask again
 --
 -- May arrive twice or late: a second copy finds the hold under its new id, and changes nothing.
@@ -18,8 +19,10 @@
 --- @include "shared/hold"
 --- @include "shared/request"
 --- @include "shared/grant-waiters"
+--- @include "shared/records"
 
 local from, to, lease = ARGV[2], ARGV[3], tonumber(ARGV[4])
+if has_record(TOMBSTONES, to) then return { LEFT, now, -1 } end
 local holds = read_holds(from)
 local moved = find_hold(holds, to)
 if moved then return held(moved) end

@@ -137,11 +137,8 @@ export class Handovers implements IdTable {
       this.forgetAt(offer, clock.now() + terms.lease + 2 * context.limits.commandTimeout);
       throw error;
     }
-    if (!this.adoptions.delete(offer)) {
-      // It has been released, but the store may have executed the adoption behind that release.
-      if (reply.outcome === 'held') this.releases.leave(key, id, 0);
-      throw this.admission.closing!;
-    }
+    // It has been released.
+    if (!this.adoptions.delete(offer)) throw this.admission.closing!;
     if (reply.outcome !== 'held') {
       throw notOffered(key, 'another process has adopted it, it was released by force, or its deadline is over');
     }
@@ -169,7 +166,8 @@ export class Handovers implements IdTable {
 
   /** Releases what the store may have for adoptions whose outcome is not known, since no caller will get it. */
   dismissAll(): void {
-    for (const { key, id } of this.adoptions.values()) this.releases.leave(key, id, 0);
+    const tombstone = 2 * this.context.limits.commandTimeout;
+    for (const { key, id } of this.adoptions.values()) this.releases.leave(key, id, tombstone);
     this.adoptions.clear();
   }
 }

@@ -1218,33 +1218,35 @@ return { #ended, told, more }`,
   // 196: hand-over
   `local from, to, lease = ARGV[2], ARGV[3], tonumber(ARGV[4])`,
   // 197: hand-over
-  `local holds = read_holds(from)`,
+  `if has_record(KEYS[5], to) then return { 3, now, -1 } end`,
   // 198: hand-over
-  `local moved = find_hold(holds, to)`,
+  `local holds = read_holds(from)`,
   // 199: hand-over
+  `local moved = find_hold(holds, to)`,
+  // 200: hand-over
   `if moved then return held(moved) end
 local hold = find_hold(holds, from)
 if not hold or hold.status == 'kept' then return { 3, now, -1 } end
 if holds.has_more then return {} end
 hold.status = 'held'
 leave_out(holds, hold)`,
-  // 200: hand-over
+  // 201: hand-over
   `for _, kind in ipairs({ 'exclusive', 'read', 'permits' }) do
 if owns(holds, hold.owner, kind) then return { 4, now, -1 } end
 end`,
-  // 201: hand-over
-  `drop_expired(holds)`,
   // 202: hand-over
+  `drop_expired(holds)`,
+  // 203: hand-over
   `hold.token = next_token(lease, 1, 1)
 hold.id, hold.owner, hold.since, hold.ends = to, to, now, now + lease`,
-  // 203: hand-over
+  // 204: hand-over
   `add_hold(holds, hold)
 if hold.kind == 'permits' then redis.call('PEXPIRE', KEYS[6], 604800000) end`,
-  // 204: shared/grant-waiters grant_waiters
+  // 205: shared/grant-waiters grant_waiters
   `local function grant_waiters(holds, asker, from, tell_first)
 drop_expired(holds)
 local absent = {}`,
-  // 205: shared/grant grant
+  // 206: shared/grant grant
   `if request.slots or request.drains then mode, slots = granted_mode(request) end
 local token, reserved = next_token(lease, batch_size, slots)
 local alone = request.kind == 'permits' and batch_size >= 1000
@@ -1254,10 +1256,10 @@ add_hold(holds, hold)
 if request.kind == 'permits' then redis.call('PEXPIRE', KEYS[6], 604800000) end
 return hold
 end`,
-  // 206: hand-over
+  // 207: hand-over
   `grant_waiters(holds, nil, 0)
 return held(hold)`,
-  // 207: inspect
+  // 208: inspect
   `local page, next_page, fields = ARGV[1], '0', {}
 if page == '0' and redis.call('HLEN', KEYS[1]) <= 48 then
 fields = redis.call('HGETALL', KEYS[1])
@@ -1265,7 +1267,7 @@ elseif page ~= '' then
 next_page, fields = unpack(redis.call('HSCAN', KEYS[1], page, 'COUNT', 48))
 end
 local holders = {}`,
-  // 208: inspect
+  // 209: inspect
   `for i = 1, #fields, 2 do
 if string.sub(fields[i], 1, 1) ~= '#' then
 local hold = read_hold(string.match(fields[i], '^%+?(.+)$'), fields[i + 1])
@@ -1276,16 +1278,16 @@ end
 end
 end
 local waiters, tickets, next_place = {}, {}, ''`,
-  // 209: shared/queue read_places
+  // 210: shared/queue read_places
   `local function read_places(from, count)
 local places = redis.call('ZRANGE', KEYS[2], from, '+inf', 'BYSCORE', 'LIMIT', 0, count, 'WITHSCORES')
 local ids = {}
 for i = 1, #places, 2 do ids[#ids + 1] = places[i] end
 local last = places[#places]`,
-  // 210: shared/queue read_places
+  // 211: shared/queue read_places
   `local next_place = #ids < count and '' or integer(tonumber(last))
 if next_place == from then next_place = '(' .. next_place end`,
-  // 211: shared/queue tickets_of
+  // 212: shared/queue tickets_of
   `local function tickets_of(ids)
 if #ids == 0 then return ids end
 local fields = { unpack(ids) }
@@ -1294,29 +1296,29 @@ fields[#fields + 1] = 'layout'
 local texts = redis.call('HMGET', KEYS[3], unpack(fields))
 assert_layout(texts[#fields])
 local tickets = {}`,
-  // 212: shared/queue tickets_of
+  // 213: shared/queue tickets_of
   `for i, id in ipairs(ids) do tickets[i] = read_ticket(id, texts[i]) end
 return tickets, texts[#fields - 1] ~= false
 end`,
-  // 213: shared/queue read_places
+  // 214: shared/queue read_places
   `return (tickets_of(ids)), next_place
 end`,
-  // 214: inspect
+  // 215: inspect
   `if ARGV[2] ~= '' then tickets, next_place = read_places(ARGV[2], tonumber(ARGV[3])) end
 for _, ticket in ipairs(tickets) do
 if ticket.stale_at > now then waiters[#waiters + 1] = { ticket.id, ticket.owner, ticket.mode, ticket.since } end
 end`,
-  // 215: inspect
+  // 216: inspect
   `return { last_token(), holders, waiters, limit_set() or -1, next_page == '0' and '' or next_page, next_place }`,
-  // 216: keep-units
-  `local id, units, keep = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])`,
   // 217: keep-units
-  `local holds = read_holds(id)`,
+  `local id, units, keep = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])`,
   // 218: keep-units
+  `local holds = read_holds(id)`,
+  // 219: keep-units
   `local hold = find_hold(holds, id)
 if not hold or hold.status == 'kept' or hold.kind ~= 'permits' then return { -1, -1 } end
 local released = hold.units - units`,
-  // 219: keep-units
+  // 220: keep-units
   `if released > 0 then
 local function mode_of(count) return 'permits' .. ':' .. integer(count) .. '/' .. integer(hold.limit) end
 drop_expired(holds)
@@ -1324,14 +1326,14 @@ keep_state_for(holds, hold)
 hold.units, hold.mode = units, mode_of(units)
 if hold.status == 'pushed' then hold.status = 'held' end
 holds.sums.units = holds.sums.units - released`,
-  // 220: keep-units
+  // 221: keep-units
   `if holds.is_many then write_sums(holds.sums, '+' .. id, text_of(hold)) else write_hold(holds, hold) end
 if keep > 0 then
 add_hold(holds, with_mode({ id = id .. '/kept' .. integer(units), status = 'kept', owner = hold.owner,
 token = hold.token, since = hold.since, ends = now + keep }, mode_of(released)))
 end
 end`,
-  // 221: shared/grant grant
+  // 222: shared/grant grant
   `local token, reserved = next_token(lease, batch_size, slots)
 local alone = request.kind == 'permits' and batch_size >= 1000
 local hold = with_mode({ id = request.id, status = pushed and 'pushed' or alone and 'alone' or 'held',
@@ -1340,31 +1342,31 @@ add_hold(holds, hold)
 if request.kind == 'permits' then redis.call('PEXPIRE', KEYS[6], 604800000) end
 return hold
 end`,
-  // 222: keep-units
+  // 223: keep-units
   `return { hold.units, (grant_waiters(holds, nil, 0)) }`,
-  // 223: latch-confirm
+  // 224: latch-confirm
   `if not redis.call('ZSCORE', KEYS[1], ARGV[1]) then return 0 end
 redis.call('PEXPIRE', KEYS[1], math.max(1, redis.call('PTTL', KEYS[1])))
 return 1`,
-  // 224: latch-count-down
+  // 225: latch-count-down
   `local id, lifetime_of_record = ARGV[2], tonumber(ARGV[3])`,
-  // 225: shared/latch count_left
+  // 226: shared/latch count_left
   `local function count_left()
 local count, layout = unpack(redis.call('HMGET', KEYS[1], 'count', 'layout'))`,
-  // 226: shared/latch count_left
+  // 227: shared/latch count_left
   `assert_layout(layout)
 if count then return tonumber(count) end
 if redis.call('EXISTS', KEYS[1]) == 1 then error('WRONGTYPE the latch key holds something that is no latch') end
 return 0
 end`,
-  // 227: latch-count-down
-  `local left = count_left()`,
   // 228: latch-count-down
+  `local left = count_left()`,
+  // 229: latch-count-down
   `if has_record(KEYS[2], id) then return { left, 1 } end
 if left == 0 then return { 0, 0 } end
 local lifetime = redis.call('HGET', KEYS[1], 'lifetime')
 lifetime_of_record = math.max(lifetime_of_record, tonumber(lifetime))`,
-  // 229: latch-count-down
+  // 230: latch-count-down
   `write_record(KEYS[2], id, lifetime_of_record)
 if left > 1 then
 redis.call('HSET', KEYS[1], 'count', integer(left - 1))
@@ -1375,26 +1377,26 @@ local fields = redis.call('HGETALL', KEYS[1])
 local name = redis.call('HGET', KEYS[1], 'name')
 redis.call('DEL', KEYS[1])
 write_record(KEYS[2], 'opened:' .. name, math.max(lifetime_of_record, 600000))`,
-  // 230: shared/messages publish_opened
+  // 231: shared/messages publish_opened
   `local function publish_opened(client, latch)`,
-  // 231: shared/messages publish_to_client
-  `local function publish_to_client(id, ...)`,
   // 232: shared/messages publish_to_client
+  `local function publish_to_client(id, ...)`,
+  // 233: shared/messages publish_to_client
   `call_if_known('PUBLISH', BUS .. client_of(id), table.concat({ ... }, ' '))
 end`,
-  // 233: shared/messages publish_opened
+  // 234: shared/messages publish_opened
   `publish_to_client(client, 'opened', latch, KEY)
 end`,
-  // 234: latch-count-down
+  // 235: latch-count-down
   `for i = 1, #fields, 2 do
 local client, waits_until = string.match(fields[i], '^client:(.+)$'), tonumber(fields[i + 1])
 if client and waits_until > now then publish_opened(client, name) end
 end
 return { 0, 1 }`,
-  // 235: latch-count
+  // 236: latch-count
   `local left = count_left()
 local reply = { left, left > 0 and redis.call('HGET', KEYS[1], 'name') or '' }`,
-  // 236: latch-count
+  // 237: latch-count
   `for i = 3, #ARGV do
 if has_record(KEYS[2], 'opened:' .. ARGV[i]) then reply[#reply + 1] = ARGV[i] end
 end
@@ -1402,90 +1404,90 @@ local patience = tonumber(ARGV[2])
 if left > 0 and patience > 0 then
 local field = 'client:' .. ARGV[1]
 redis.call('HDEL', KEYS[1], field)`,
-  // 237: latch-count
+  // 238: latch-count
   `redis.call('HSET', KEYS[1], field, integer(now + patience))
 end
 return reply`,
-  // 238: latch-delete
-  `local id, name, lifetime_of_record = ARGV[1], ARGV[2], tonumber(ARGV[3])`,
   // 239: latch-delete
-  `count_left()`,
+  `local id, name, lifetime_of_record = ARGV[1], ARGV[2], tonumber(ARGV[3])`,
   // 240: latch-delete
+  `count_left()`,
+  // 241: latch-delete
   `if has_record(KEYS[2], id) then return 1 end
 if redis.call('HGET', KEYS[1], 'name') ~= name then return 0 end
 redis.call('DEL', KEYS[1])`,
-  // 241: shared/records write_record
-  `local function write_record(key, id, lifetime)`,
   // 242: shared/records write_record
+  `local function write_record(key, id, lifetime)`,
+  // 243: shared/records write_record
   `redis.call('ZREMRANGEBYSCORE', key, '-inf', integer(now))
 redis.call('ZADD', key, integer(now + lifetime), id)
 redis.call('PEXPIRE', key, integer(math.max(redis.call('PTTL', key), lifetime)))
 end`,
-  // 243: latch-delete
+  // 244: latch-delete
   `write_record(KEYS[2], id, lifetime_of_record)
 return 1`,
-  // 244: latch-set
-  `local id, count, lifetime, lifetime_of_record = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])`,
   // 245: latch-set
+  `local id, count, lifetime, lifetime_of_record = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])`,
+  // 246: latch-set
   `if has_record(KEYS[2], id) then return 1 end
 if left > 0 then return 0 end
 redis.call('HSET', KEYS[1], 'count', count, 'name', id, 'lifetime', lifetime)
 redis.call('PEXPIRE', KEYS[1], lifetime)`,
-  // 246: latch-set
+  // 247: latch-set
   `write_record(KEYS[2], id, math.max(lifetime_of_record, tonumber(lifetime)))
 return 1`,
-  // 247: limit
-  `local _, version = limit_set()`,
   // 248: limit
+  `local _, version = limit_set()`,
+  // 249: limit
   `return { version, now }`,
-  // 249: reinstate
+  // 250: reinstate
   `local id, mode, owner = ARGV[1], ARGV[2], ARGV[3] == '' and ARGV[1] or ARGV[3]
 local left, latest, token, last_of_all = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]), ARGV[6] + ARGV[7] - 1`,
-  // 250: reinstate
-  `if has_record(KEYS[5], revocation(id)) then return -1 end`,
   // 251: reinstate
+  `if has_record(KEYS[5], revocation(id)) then return -1 end`,
+  // 252: reinstate
   `if find_hold(holds, id) then return 1 end
 local hold = with_mode({ id = id, status = 'held', owner = owner, ends = now + left, token = token, since = now }, mode)
 if latest > 0 then hold.ends = math.min(hold.ends, latest) end`,
-  // 252: shared/admission admits
+  // 253: shared/admission admits
   `local function admits(holds, request)
 local sums = holds.sums`,
-  // 253: shared/admission admits
+  // 254: shared/admission admits
   `if request.kind ~= 'permits' and (sums.holds == 0 or reenters(holds, request)) then return true end
 if request.kind == 'exclusive' or sums[request.kind] ~= sums.holds then return false end
 if request.kind == 'read' then return true end`,
-  // 254: shared/admission admits
+  // 255: shared/admission admits
   `request.free = limit_for(request) - sums.units
 return (request.units > 0 or request.drains) and request.free >= math.max(1, request.units)
 end`,
-  // 255: reinstate
+  // 256: reinstate
   `if hold.ends <= now or has_record(KEYS[5], id) or not admits(holds, hold) then return 0 end`,
-  // 256: shared/queue drop_ticket
+  // 257: shared/queue drop_ticket
   `local function drop_ticket(id, batch_size)
 if not batch_size then
 local text, layout = unpack(redis.call('HMGET', KEYS[3], id, 'layout'))
 assert_layout(layout)`,
-  // 257: shared/queue drop_ticket
+  // 258: shared/queue drop_ticket
   `batch_size = text and read_ticket(id, text).batch_size
 end`,
-  // 258: reinstate
-  `drop_ticket(id)`,
   // 259: reinstate
-  `remember_token(math.max(last_token(), last_of_all), left)`,
+  `drop_ticket(id)`,
   // 260: reinstate
+  `remember_token(math.max(last_token(), last_of_all), left)`,
+  // 261: reinstate
   `add_hold(holds, hold)
 return 1`,
-  // 261: release
+  // 262: release
   `local id, plainly, sends_next = ARGV[2], ARGV[3] == '0 0 0', ARGV[4] ~= nil
 local text = not plainly and redis.call('HGET', KEYS[1], id)
 local released = redis.call('HDEL', KEYS[1], id)
 if released == 1 and plainly and not sends_next and redis.call('EXISTS', KEYS[1], KEYS[2]) == 0 then return 1 end
 local tombstone_for, keep, from = string.match(ARGV[3], '^(%d+) (%d+) (%d+)$')
 tombstone_for, keep, from = tonumber(tombstone_for), tonumber(keep), tonumber(from)`,
-  // 262: release
+  // 263: release
   `local holds = read_sums(id)
 local hold = text and read_hold(id, text)`,
-  // 263: release
+  // 264: release
   `if released == 0 then
 local live, expired = find_hold(holds, id)
 hold = live or expired
@@ -1494,9 +1496,9 @@ if live then remove_hold(holds, live) else drop_expired(holds) end
 if hold then released = 1 end
 end
 if plainly and not sends_next and released == 1 and redis.call('EXISTS', KEYS[2]) == 0 then return 1 end`,
-  // 264: release
+  // 265: release
   `find_expired(holds)`,
-  // 265: shared/holds add_hold
+  // 266: shared/holds add_hold
   `local function add_hold(holds, hold)
 local old = find_hold(holds, hold.id)
 if old then remove_hold(holds, old) else drop_expired(holds) end
@@ -1505,27 +1507,27 @@ holds.only = hold
 count_hold(holds.sums, hold, 1)
 redis.call('HSET', KEYS[1], hold.id, text_of(hold))
 else`,
-  // 266: release
+  // 267: release
   `if hold and keep > 0 then
 hold.id, hold.status, hold.ends = id .. '/kept', 'kept', now + keep
 add_hold(holds, hold)
 end`,
-  // 267: release
+  // 268: release
   `if released == 0 or tombstone_for > 0 then drop_ticket(id) end
 if tombstone_for > 0 then write_record(KEYS[5], id, tombstone_for) end`,
-  // 268: release
-  `if sends_next then`,
   // 269: release
+  `if sends_next then`,
+  // 270: release
   `local request = request_at(4)`,
-  // 270: shared/try-acquire try_acquire
+  // 271: shared/try-acquire try_acquire
   `local function try_acquire(holds, request, after_release)
 local from = request.from
 if has_record(KEYS[5], request.id) then return { 3, now, (grant_waiters(holds, nil, from)) } end`,
-  // 271: release
+  // 272: release
   `return { released, unpack(grant_at_once(holds, request) or try_acquire(holds, request, true)) }
 end
 return { released, (grant_waiters(holds, nil, from)) }`,
-  // 272: renew
+  // 273: renew
   `local function renew(state, id, lease)
 local field, text = id, redis.call('HGET', state, id)
 if not text then
@@ -1536,7 +1538,7 @@ local mode, status, ends, rest = string.match(text or '', '^(%S+) (%a+) (%d+) (.
 ends = tonumber(ends)
 if not ends or ends <= now or status == 'kept' then return -1 end
 local renewed = math.max(ends, now + lease)`,
-  // 273: renew
+  // 274: renew
   `redis.call('PEXPIREAT', state, integer(math.max(renewed, now + redis.call('PTTL', state))))
 if renewed > ends or status == 'pushed' then
 redis.call('HSET', state, field, mode .. ' ' .. 'held' .. ' ' .. integer(renewed) .. ' ' .. rest)
@@ -1551,21 +1553,21 @@ if not worked and string.find(reply.err, 'READONLY', 1, true) then return reply 
 replies[i] = reply
 end
 return replies`,
-  // 274: set-limit
-  `local permits, seen = ARGV[2], tonumber(ARGV[3])`,
   // 275: set-limit
-  `local limit, version = limit_set()`,
+  `local permits, seen = ARGV[2], tonumber(ARGV[3])`,
   // 276: set-limit
+  `local limit, version = limit_set()`,
+  // 277: set-limit
   `local holds = read_holds()
 version = tonumber(version)
 if version <= seen then
 redis.call('SET', KEYS[6], permits .. ' ' .. integer(math.max(version + 1, now_micros)), 'PX', 604800000)
 limit = tonumber(permits)
 end`,
-  // 277: set-limit
+  // 278: set-limit
   `end_batches_beyond(limit, holds)
 return more`,
-  // 278: start
+  // 279: start
   `local errors = {}
 for name in string.gmatch(ARGV[1] or 'TIME PUBLISH PUBSUB DEL EXISTS GET HDEL HGET HGETALL HLEN HMGET HSCAN HSET PEXPIRE PEXPIREAT '
 .. 'PTTL SET UNLINK ZADD ZCARD ZRANGE ZRANK ZREM ZREMRANGEBYSCORE ZREVRANGE ZSCORE', '%u+') do
@@ -1576,9 +1578,9 @@ errors[#errors + 1] = reply.err
 end
 end
 return errors`,
-  // 279: survey
-  `local kind, owner = ARGV[1], ARGV[2]`,
   // 280: survey
+  `local kind, owner = ARGV[1], ARGV[2]`,
+  // 281: survey
   `local holds = read_holds()
 local sums = holds.sums
 if holds.has_more then return {} end
@@ -1586,29 +1588,29 @@ local others = sums[kind] ~= sums.holds
 local ends = sums[kind] > 0 and holds.only and holds.only.ends
 if holds.is_many and sums[kind] > 0 then
 ends = 0`,
-  // 281: survey
+  // 282: survey
   `local latest = read_latest(32)
 for _, hold in ipairs(latest) do
 if hold.kind == kind then ends = math.max(ends, hold.ends) end
 end
 if #latest == 32 and (others or now + redis.call('PTTL', KEYS[1]) > ends + 1) then return {} end
 end`,
-  // 282: shared/holds owns
+  // 283: shared/holds owns
   `local function owns(holds, owner, kind)
 if holds.sums[kind] == 0 then return false end
 if holds.only then return holds.only.owner == owner and holds.only.status ~= 'kept' end`,
-  // 283: shared/holds owns
+  // 284: shared/holds owns
   `local own = find_hold(holds, owner)
 if own and own.owner == owner and own.kind == kind and own.status ~= 'kept' then return true end
 if holds.sums.named == 0 or holds.has_more then return false end`,
-  // 284: shared/holds owns
+  // 285: shared/holds owns
   `local number = tonumber(redis.call('HGET', KEYS[1], owner_field(kind, owner))) or 0
 for _, hold in ipairs(holds.expired) do
 if hold.kind == kind and hold.owner == owner and counts_for_owner(hold) then number = number - 1 end
 end
 return number > 0
 end`,
-  // 285: survey
+  // 286: survey
   `return { ends and ends - now or -2, owner ~= '' and owns(holds, owner, kind) and 1 or 0, sums.units, others and 1 or 0,
 limit_set() or -1 }`,
 ];
@@ -1626,19 +1628,19 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
   confirm: script('confirm', [166]),
   fence: script('fence', [167, 168, 3, 169, 5, 6, 170, 1, 171, 20, 8, 25, 26, 27, 28, 29, 30, 31, 172, 24, 173, 174, 19, 175, 34, 35, 176, 9, 177, 37, 38, 178, 46, 179, 180, 64, 181, 182]),
   forceRelease: script('force-release', [183, 3, 4, 5, 24, 1, 6, 7, 19, 20, 8, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 184, 50, 51, 10, 52, 53, 56, 57, 54, 142, 59, 61, 77, 9, 185, 90, 80, 94, 95, 186, 187, 92, 188, 189, 190, 37, 99, 191, 36, 192, 145, 83, 146, 86, 87, 147, 42, 148, 40, 76, 44, 149, 38, 150, 46, 47, 48, 193, 64, 65, 66, 67, 68, 69, 151, 82, 152, 11, 153, 13, 14, 15, 16, 17, 102, 84, 103, 155, 85, 156, 194, 105, 106, 107, 108, 157, 96, 158, 22, 159, 98, 160, 89, 161, 195]),
-  handOver: script('hand-over', [196, 3, 4, 5, 24, 1, 6, 7, 19, 20, 8, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 197, 9, 198, 70, 199, 10, 11, 200, 51, 52, 53, 57, 54, 55, 56, 58, 59, 201, 37, 149, 38, 150, 46, 47, 202, 61, 49, 50, 77, 63, 64, 65, 66, 67, 68, 203, 80, 204, 90, 94, 95, 144, 191, 36, 192, 145, 83, 146, 86, 87, 147, 42, 148, 40, 76, 205, 151, 82, 12, 13, 14, 15, 16, 17, 102, 84, 103, 155, 85, 156, 91, 92, 93, 105, 106, 107, 108, 157, 96, 158, 22, 159, 98, 160, 89, 161, 206]),
-  inspect: script('inspect', [207, 1, 6, 7, 8, 208, 209, 20, 210, 211, 83, 212, 213, 214, 14, 37, 38, 215]),
-  keepUnits: script('keep-units', [216, 3, 4, 5, 24, 1, 6, 7, 19, 20, 8, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 217, 9, 218, 50, 51, 10, 52, 53, 57, 54, 55, 56, 58, 59, 61, 64, 49, 77, 78, 66, 67, 68, 219, 79, 220, 37, 80, 204, 90, 94, 95, 144, 191, 36, 192, 145, 83, 146, 86, 87, 147, 42, 148, 40, 76, 44, 149, 38, 150, 46, 47, 221, 151, 82, 152, 11, 153, 13, 14, 15, 16, 17, 102, 84, 103, 155, 85, 156, 91, 92, 93, 105, 106, 107, 108, 157, 96, 158, 22, 159, 98, 160, 89, 161, 222]),
-  latchConfirm: script('latch-confirm', [223]),
-  latchCountDown: script('latch-count-down', [224, 225, 6, 226, 227, 8, 36, 228, 20, 56, 229, 80, 230, 231, 90, 57, 232, 233, 234]),
-  latchCount: script('latch-count', [225, 6, 226, 235, 8, 36, 236, 20, 237]),
-  latchDelete: script('latch-delete', [238, 225, 6, 226, 239, 8, 36, 240, 241, 20, 242, 243]),
-  latchSet: script('latch-set', [244, 225, 6, 226, 227, 8, 36, 245, 241, 20, 242, 246]),
-  limit: script('limit', [14, 247, 8, 248]),
-  reinstate: script('reinstate', [249, 185, 8, 36, 250, 3, 4, 5, 24, 1, 6, 7, 19, 20, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 217, 9, 251, 10, 252, 152, 11, 153, 253, 13, 14, 15, 254, 255, 51, 52, 53, 54, 55, 56, 57, 58, 59, 201, 256, 83, 257, 86, 87, 147, 258, 37, 46, 38, 259, 49, 50, 60, 61, 62, 63, 64, 65, 66, 67, 68, 260]),
-  release: script('release', [261, 3, 4, 5, 1, 6, 7, 8, 26, 27, 28, 262, 20, 50, 24, 51, 10, 52, 53, 56, 57, 54, 142, 59, 19, 61, 77, 9, 263, 30, 31, 32, 33, 34, 264, 64, 265, 66, 67, 68, 266, 86, 87, 83, 88, 267, 37, 38, 42, 40, 76, 44, 45, 46, 47, 221, 82, 11, 12, 13, 14, 15, 16, 17, 84, 85, 36, 89, 90, 80, 91, 92, 93, 94, 95, 22, 96, 97, 98, 99, 100, 101, 102, 103, 104, 105, 106, 107, 108, 109, 268, 2, 269, 70, 79, 270, 18, 111, 112, 113, 114, 115, 116, 117, 118, 119, 120, 121, 122, 123, 124, 125, 126, 127, 128, 129, 130, 131, 132, 133, 134, 135, 271]),
-  renew: script('renew', [8, 272, 20, 273]),
-  setLimit: script('set-limit', [274, 14, 275, 3, 4, 5, 24, 1, 6, 7, 19, 20, 8, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 276, 37, 90, 80, 57, 91, 92, 93, 61, 141, 51, 10, 52, 53, 54, 55, 56, 58, 59, 143, 94, 95, 144, 191, 36, 192, 145, 9, 83, 146, 86, 87, 147, 42, 148, 40, 76, 44, 149, 38, 150, 46, 47, 48, 49, 50, 77, 63, 64, 65, 66, 67, 68, 69, 151, 82, 152, 11, 153, 154, 16, 17, 102, 84, 103, 155, 85, 156, 105, 106, 107, 108, 157, 96, 158, 22, 159, 98, 160, 89, 161, 162, 163, 129, 164, 277]),
-  start: script('start', [278]),
-  survey: script('survey', [279, 3, 4, 5, 6, 170, 1, 171, 19, 20, 8, 25, 26, 27, 28, 29, 30, 31, 172, 24, 173, 33, 34, 35, 280, 61, 281, 282, 9, 283, 10, 284, 14, 285]),
+  handOver: script('hand-over', [196, 8, 36, 197, 3, 4, 5, 24, 1, 6, 7, 19, 20, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 198, 9, 199, 70, 200, 10, 11, 201, 51, 52, 53, 57, 54, 55, 56, 58, 59, 202, 37, 149, 38, 150, 46, 47, 203, 61, 49, 50, 77, 63, 64, 65, 66, 67, 68, 204, 80, 205, 90, 94, 95, 144, 100, 145, 83, 146, 86, 87, 147, 42, 148, 40, 76, 206, 151, 82, 12, 13, 14, 15, 16, 17, 102, 84, 103, 155, 85, 156, 91, 92, 93, 105, 106, 107, 108, 157, 96, 158, 22, 159, 98, 160, 89, 161, 207]),
+  inspect: script('inspect', [208, 1, 6, 7, 8, 209, 210, 20, 211, 212, 83, 213, 214, 215, 14, 37, 38, 216]),
+  keepUnits: script('keep-units', [217, 3, 4, 5, 24, 1, 6, 7, 19, 20, 8, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 218, 9, 219, 50, 51, 10, 52, 53, 57, 54, 55, 56, 58, 59, 61, 64, 49, 77, 78, 66, 67, 68, 220, 79, 221, 37, 80, 205, 90, 94, 95, 144, 191, 36, 192, 145, 83, 146, 86, 87, 147, 42, 148, 40, 76, 44, 149, 38, 150, 46, 47, 222, 151, 82, 152, 11, 153, 13, 14, 15, 16, 17, 102, 84, 103, 155, 85, 156, 91, 92, 93, 105, 106, 107, 108, 157, 96, 158, 22, 159, 98, 160, 89, 161, 223]),
+  latchConfirm: script('latch-confirm', [224]),
+  latchCountDown: script('latch-count-down', [225, 226, 6, 227, 228, 8, 36, 229, 20, 56, 230, 80, 231, 232, 90, 57, 233, 234, 235]),
+  latchCount: script('latch-count', [226, 6, 227, 236, 8, 36, 237, 20, 238]),
+  latchDelete: script('latch-delete', [239, 226, 6, 227, 240, 8, 36, 241, 242, 20, 243, 244]),
+  latchSet: script('latch-set', [245, 226, 6, 227, 228, 8, 36, 246, 242, 20, 243, 247]),
+  limit: script('limit', [14, 248, 8, 249]),
+  reinstate: script('reinstate', [250, 185, 8, 36, 251, 3, 4, 5, 24, 1, 6, 7, 19, 20, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 218, 9, 252, 10, 253, 152, 11, 153, 254, 13, 14, 15, 255, 256, 51, 52, 53, 54, 55, 56, 57, 58, 59, 202, 257, 83, 258, 86, 87, 147, 259, 37, 46, 38, 260, 49, 50, 60, 61, 62, 63, 64, 65, 66, 67, 68, 261]),
+  release: script('release', [262, 3, 4, 5, 1, 6, 7, 8, 26, 27, 28, 263, 20, 50, 24, 51, 10, 52, 53, 56, 57, 54, 142, 59, 19, 61, 77, 9, 264, 30, 31, 32, 33, 34, 265, 64, 266, 66, 67, 68, 267, 86, 87, 83, 88, 268, 37, 38, 42, 40, 76, 44, 45, 46, 47, 222, 82, 11, 12, 13, 14, 15, 16, 17, 84, 85, 36, 89, 90, 80, 91, 92, 93, 94, 95, 22, 96, 97, 98, 99, 100, 101, 102, 103, 104, 105, 106, 107, 108, 109, 269, 2, 270, 70, 79, 271, 18, 111, 112, 113, 114, 115, 116, 117, 118, 119, 120, 121, 122, 123, 124, 125, 126, 127, 128, 129, 130, 131, 132, 133, 134, 135, 272]),
+  renew: script('renew', [8, 273, 20, 274]),
+  setLimit: script('set-limit', [275, 14, 276, 3, 4, 5, 24, 1, 6, 7, 19, 20, 8, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 277, 37, 90, 80, 57, 91, 92, 93, 61, 141, 51, 10, 52, 53, 54, 55, 56, 58, 59, 143, 94, 95, 144, 191, 36, 192, 145, 9, 83, 146, 86, 87, 147, 42, 148, 40, 76, 44, 149, 38, 150, 46, 47, 48, 49, 50, 77, 63, 64, 65, 66, 67, 68, 69, 151, 82, 152, 11, 153, 154, 16, 17, 102, 84, 103, 155, 85, 156, 105, 106, 107, 108, 157, 96, 158, 22, 159, 98, 160, 89, 161, 162, 163, 129, 164, 278]),
+  start: script('start', [279]),
+  survey: script('survey', [280, 3, 4, 5, 6, 170, 1, 171, 19, 20, 8, 25, 26, 27, 28, 29, 30, 31, 172, 24, 173, 33, 34, 35, 281, 61, 282, 283, 9, 284, 10, 285, 14, 286]),
 };

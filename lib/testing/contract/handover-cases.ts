@@ -204,7 +204,7 @@ export const HANDOVER_CASES: CaseList = {
 
 type StagedStore = Awaited<ReturnType<Stage['store']>>;
 
-async function held(stage: Stage, store: StagedStore, key: string): Promise<{ id: string }> {
+export async function held(stage: Stage, store: StagedStore, key: string): Promise<{ id: string }> {
   const request = store.request(key);
   assert.equal((await stage.outcome(store.port.acquire(request))).outcome, 'held');
   return request;

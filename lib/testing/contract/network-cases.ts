@@ -2,6 +2,7 @@ import { strict as assert } from 'node:assert';
 import type { LockStore } from '../../store/lock-store.js';
 import type { QuorumMember } from '../../store/quorum-member.js';
 import type { CaseList } from './stage.js';
+import { held } from './handover-cases.js';
 import { idOf, keeping, latchesOf } from './latch-cases.js';
 import { changing, permitsOf } from './permit-cases.js';
 
@@ -17,6 +18,20 @@ export const NETWORK_CASES: CaseList = {
     const next = store.request(key);
     assert.equal((await stage.outcome(store.port.acquire(next))).outcome, 'held');
     await stage.outcome(store.release(key, next.id));
+  },
+
+  'an adoption that arrives after it was abandoned leaves the offer as it is': async (stage) => {
+    const [store, other] = [await stage.store(), await stage.store()];
+    const key = stage.key();
+    const { id } = await held(stage, store, key);
+    await stage.outcome(store.port.offer({ key, id, offer: 'handover:1', lease: 10_000 }));
+    const adoption = other.request(key, { waits: false, adopts: 'handover:1' });
+    assert.equal(await stage.outcome(other.release(key, adoption.id, 5_000)), false);
+    assert.equal((await stage.outcome(other.port.acquire(adoption))).outcome, 'left');
+    assert.deepEqual(await stage.holders(key), ['handover:1']);
+    const next = other.request(key, { waits: false, adopts: 'handover:1' });
+    assert.equal((await stage.outcome(other.port.acquire(next))).outcome, 'held');
+    await stage.outcome(other.release(key, next.id));
   },
 
   'an abandonment that arrives late ends the grant that came before it': async (stage) => {
