@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { BREAKAGES, OF_CHAOS, OF_SIMULATION, OF_SPECS } from '../../../lab/mutations/list.mjs';
+import { lockStoreContract, type LockStoreHarness } from 'nestjs-redis-locks/testing';
 import { mutate, type Mutation } from '../../../lab/mutations/mutate.mjs';
 
 const ROOT = new URL('../../../', import.meta.url);
@@ -17,6 +18,13 @@ it.each(ALL.map((mutation) => [mutation.name, mutation] as const))(
 it('the specs that find mutations exist', () => {
   const specs = OF_SPECS.map(({ spec }) => spec);
   expect(specs.filter((spec) => !existsSync(new URL(spec, ROOT)))).toEqual([]);
+});
+
+it('the tests that find mutations exist', () => {
+  const cases = lockStoreContract({} as LockStoreHarness).map(({ name }) => name);
+  const textOf = (spec: string): string => [readFileSync(new URL(spec, ROOT), 'utf8'), ...cases].join('\n');
+  const missing = OF_SPECS.filter(({ spec, test = '' }) => !textOf(spec).includes(test));
+  expect(missing.map(({ name, test }) => `${name}: ${test}`)).toEqual([]);
 });
 
 const mutateText = (text: string, from: string, file = 'a.ts'): string =>
