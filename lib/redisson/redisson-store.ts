@@ -122,18 +122,28 @@ export class RedissonStore extends ConnectedStore implements LockStore {
     }
   }
 
-  async release({ key, id, tombstoneFor, next }: ReleaseRequest): Promise<ReleaseReply> {
+  async release(request: ReleaseRequest): Promise<ReleaseReply> {
+    const { id, next } = request;
     this.waiters.leave(id);
-    const names = this.names.lock(key);
+    if (next === undefined) return { released: await this.sendRelease(request), next };
     // The next local waiter tries when the message of this release arrives, as the waiters of other clients do. If it tried along
     // with the release, it would always come first.
-    const hears = next !== undefined && this.joinIfSubscribed(next, channelOf(names, next));
-    if (hears) this.waiters.contended(next.id, []);
-    const args = [id, ...names.channels, tombstoneFor];
-    const released = await this.scripts.release(key, [names.lock, latchOf(names.lock, id)], args);
-    if (next === undefined) return { released, next };
-    if (!released || !hears) return { released, next: await this.acquire(next) };
-    return { released, next: this.atOnceIfWoken(next.id, contended('queued', next)) };
+    const hears = this.joinIfSubscribed(next, channelOf(this.names.lock(next.key), next));
+    this.waiters.requesting(next.id);
+    try {
+      if (hears) this.waiters.contended(next.id, []);
+      const released = await this.sendRelease(request);
+      if (this.waiters.isOver(next.id)) return { released, next: { outcome: 'left', time: 0 } };
+      if (!released || !hears) return { released, next: await this.acquire(next) };
+      return { released, next: this.atOnceIfWoken(next.id, contended('queued', next)) };
+    } finally {
+      this.waiters.answered(next.id);
+    }
+  }
+
+  private sendRelease({ key, id, tombstoneFor }: ReleaseRequest): Promise<boolean> {
+    const { lock, channels } = this.names.lock(key);
+    return this.scripts.release(key, [lock, latchOf(lock, id)], [id, ...channels, tombstoneFor]);
   }
 
   /** Redisson's `MultiLock` acquires one lock after the other, too. */

@@ -85,6 +85,24 @@ describe('a waiter', () => {
     await eventually(() => staged.isToAsk(waiter));
   });
 
+  it('that gives up while the release before it is unanswered holds back no later one', async () => {
+    const [holder, next, later] = [requestOf(), requestOf(), requestOf()];
+    await store.acquire(holder);
+    proxy.holdReplies(asks);
+    const released = release(holder, next);
+    await eventually(async () => (await redis.admin.exists('orders')) === 0);
+    const left = release(next);
+    await redis.admin.hset('orders', 'another client', 1);
+    proxy.heal();
+    // It cannot subscribe.
+    proxy.dropRequests(listens);
+    expect((await released).next?.outcome).toBe('left');
+    await left;
+    proxy.heal();
+    await redis.admin.del('orders');
+    expect((await store.acquire(later)).outcome).toBe('held');
+  });
+
   it('that gives up before its second request leaves nothing behind', async () => {
     const [holder, waiter] = [requestOf(), requestOf()];
     await store.acquire(holder);
