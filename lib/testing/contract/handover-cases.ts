@@ -1,4 +1,5 @@
 import { strict as assert } from 'node:assert';
+import type { AcquireRequest } from '../../store/lock-store.js';
 import type { CaseList, Stage } from './stage.js';
 
 /** Holds that pass from one client to another. */
@@ -172,11 +173,7 @@ export const HANDOVER_CASES: CaseList = {
   },
 
   'a duplicate adoption adds no second hold, and a late one holds nothing': async (stage) => {
-    const [store, other] = [await stage.store(), await stage.store()];
-    const key = stage.key();
-    const { id } = await held(stage, store, key);
-    await stage.outcome(store.port.offer({ key, id, offer: 'handover:1', lease: 10_000 }));
-    const request = other.request(key, { waits: false, adopts: 'handover:1' });
+    const { key, store, other, adoption: request } = await offered(stage);
     const first = await stage.outcome(other.port.acquire(request));
     const again = await stage.outcome(other.port.acquire(request));
     assert.equal(first.outcome, 'held');
@@ -204,7 +201,23 @@ export const HANDOVER_CASES: CaseList = {
 
 type StagedStore = Awaited<ReturnType<Stage['store']>>;
 
-export async function held(stage: Stage, store: StagedStore, key: string): Promise<{ id: string }> {
+interface Offered {
+  readonly key: string;
+  readonly store: StagedStore;
+  readonly other: StagedStore;
+  readonly adoption: AcquireRequest;
+}
+
+/** A lock that one client has offered as `handover:1`, and the request by which the other one adopts it. */
+export async function offered(stage: Stage): Promise<Offered> {
+  const [store, other] = [await stage.store(), await stage.store()];
+  const key = stage.key();
+  const { id } = await held(stage, store, key);
+  await stage.outcome(store.port.offer({ key, id, offer: 'handover:1', lease: 10_000 }));
+  return { key, store, other, adoption: other.request(key, { waits: false, adopts: 'handover:1' }) };
+}
+
+async function held(stage: Stage, store: StagedStore, key: string): Promise<{ id: string }> {
   const request = store.request(key);
   assert.equal((await stage.outcome(store.port.acquire(request))).outcome, 'held');
   return request;

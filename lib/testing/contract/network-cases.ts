@@ -2,7 +2,7 @@ import { strict as assert } from 'node:assert';
 import type { LockStore } from '../../store/lock-store.js';
 import type { QuorumMember } from '../../store/quorum-member.js';
 import type { CaseList } from './stage.js';
-import { held } from './handover-cases.js';
+import { offered } from './handover-cases.js';
 import { idOf, keeping, latchesOf } from './latch-cases.js';
 import { changing, permitsOf } from './permit-cases.js';
 
@@ -21,11 +21,7 @@ export const NETWORK_CASES: CaseList = {
   },
 
   'an adoption that arrives after it was abandoned leaves the offer as it is': async (stage) => {
-    const [store, other] = [await stage.store(), await stage.store()];
-    const key = stage.key();
-    const { id } = await held(stage, store, key);
-    await stage.outcome(store.port.offer({ key, id, offer: 'handover:1', lease: 10_000 }));
-    const adoption = other.request(key, { waits: false, adopts: 'handover:1' });
+    const { key, other, adoption } = await offered(stage);
     assert.equal(await stage.outcome(other.release(key, adoption.id, 5_000)), false);
     assert.equal((await stage.outcome(other.port.acquire(adoption))).outcome, 'left');
     assert.deepEqual(await stage.holders(key), ['handover:1']);
