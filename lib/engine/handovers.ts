@@ -134,7 +134,7 @@ export class Handovers implements IdTable {
     } catch (error) {
       adoption.isUnderWay = false;
       // Until then the store may have executed it, or may yet: the hold waits for the next call, and is no orphan.
-      this.forgetAt(offer, clock.now() + terms.lease + 2 * context.limits.commandTimeout);
+      if (this.has(id)) this.forgetAt(offer, clock.now() + terms.lease + 2 * context.limits.commandTimeout);
       throw error;
     }
     // It has been released.

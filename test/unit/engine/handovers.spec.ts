@@ -275,6 +275,18 @@ describe('an adoption', () => {
     await closed;
   });
 
+  it('that fails after the shutdown keeps no timer', async () => {
+    const { clock, store, engine, adopt } = setUp();
+    const adopting = adopt();
+    const closed = engine.close(0);
+    store.releases[0]!.reply.resolve(NOT_HELD);
+    await clock.pass(1_000);
+    await closed;
+    store.acquires[0]!.reply.reject(passing());
+    await expect(adopting).rejects.toMatchObject({ code: 'LOCK_STORE' });
+    expect(clock.timers.size).toBe(0);
+  });
+
   it('is refused at shutdown', async () => {
     const { store, engine, adopt } = setUp();
     engine.stopWaiting();
