@@ -133,6 +133,7 @@ export class RedissonStore extends ConnectedStore implements LockStore {
     try {
       if (hears) this.waiters.contended(next.id, []);
       const released = await this.sendRelease(request);
+      // A request behind its release would bring it back.
       if (this.waiters.isOver(next.id)) return { released, next: { outcome: 'left', time: 0 } };
       if (!released || !hears) return { released, next: await this.acquire(next) };
       return { released, next: this.atOnceIfWoken(next.id, contended('queued', next)) };
