@@ -28,42 +28,51 @@ async function outcomes(count: number, work: (i: number) => Promise<string>): Pr
   return counts;
 }
 
-/** Redis has answered most calls in time, on a busy machine half of them. The others waited `FIRST_ANSWER`. */
-function expectMost({ LOCK_STORE: late = 0, ...counts }: Record<string, number>, all: Record<string, number>): void {
-  const sum = (of: Record<string, number>): number => Object.values(of).reduce((total, count) => total + count, 0);
-  expect(Object.keys(counts).sort()).toEqual(Object.keys(all).sort());
-  expect(sum(counts) + late).toBe(sum(all));
-  expect(late).toBeLessThan(sum(all) / 2);
+const sum = (counts: Record<string, number>): number =>
+  Object.values(counts).reduce((total, count) => total + count, 0);
+
+/** How often a round is repeated in which the machine was too busy for Redis to answer in time. */
+const ROUNDS = 3;
+
+/** In each round every call ends as `all` says, or has waited `FIRST_ANSWER`; in one of the rounds, fewer than a tenth have. */
+async function expectMost(all: Record<string, number>, round: () => Promise<Record<string, number>>): Promise<void> {
+  const lates: number[] = [];
+  do {
+    const { LOCK_STORE: late = 0, ...counts } = await round();
+    expect(Object.keys(counts).sort()).toEqual(Object.keys(all).sort());
+    expect(sum(counts) + late).toBe(sum(all));
+    lates.push(late);
+  } while (lates.at(-1)! >= sum(all) / 10 && lates.length < ROUNDS);
+  expect(Math.min(...lates)).toBeLessThan(sum(all) / 10);
 }
 
 describe('a waitTimeout of a few milliseconds on a healthy Redis', () => {
   it.each([1, 2, 5])('of %i ms gets a free key', async (waitTimeout) => {
     const service = await bench.service();
-    const counts = await outcomes(1_000, async (i) => {
+    const acquire = async (i: number): Promise<string> => {
       const handle = await service.acquire(`free:${i}`, { waitTimeout });
       await handle.release();
       return 'held';
-    });
-    expectMost(counts, { held: 1_000 });
+    };
+    await expectMost({ held: 1_000 }, () => outcomes(1_000, acquire));
   });
 
   it.each([1, 2, 5])('of %i ms reports a held key as held', async (waitTimeout) => {
     const [one, other] = [await bench.service(), await bench.service()];
     await Promise.all(Array.from({ length: 50 }, (_, i) => one.acquire(`held:${i}`)));
-    const counts = await outcomes(1_000, async (i) => {
+    const acquire = async (i: number): Promise<string> => {
       await other.acquire(`held:${i % 50}`, { waitTimeout });
       return 'held';
-    });
-    expectMost(counts, { LOCK_TIMEOUT: 1_000 });
+    };
+    await expectMost({ LOCK_TIMEOUT: 1_000 }, () => outcomes(1_000, acquire));
   });
 
   it.each([1, 2, 5])('of %i ms reports whether a latch is open', async (waitTimeout) => {
     const service = await bench.service();
     await service.getCountDownLatch('closed').trySetCount(1);
-    const counts = await outcomes(500, async (i) =>
-      String(await service.getCountDownLatch(i % 2 === 0 ? 'closed' : `open:${i}`).await({ waitTimeout })),
-    );
-    expectMost(counts, { false: 250, true: 250 });
+    const look = async (i: number): Promise<string> =>
+      String(await service.getCountDownLatch(i % 2 === 0 ? 'closed' : `open:${i}`).await({ waitTimeout }));
+    await expectMost({ false: 250, true: 250 }, () => outcomes(500, look));
   });
 
   it('reads a reply that arrived while the event loop was blocked', async () => {
